@@ -40,6 +40,10 @@ enum Command {
     Predict(command::predict::Arguments),
     Tune(command::tune::Arguments),
     #[cfg(target_os = "linux")]
+    Regret(command::regret::Arguments),
+    #[cfg(target_os = "linux")]
+    Guidelines(command::guidelines::Arguments),
+    #[cfg(target_os = "linux")]
     Run(command::run::Arguments),
     #[cfg(target_os = "linux")]
     Mpi(command::mpi::Arguments),
@@ -69,6 +73,10 @@ pub fn main() -> ExitCode {
         Command::Calibrate(arguments) => command::calibrate::run(&arguments),
         Command::Predict(arguments) => command::predict::run(&arguments),
         Command::Tune(arguments) => command::tune::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Regret(arguments) => command::regret::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Guidelines(arguments) => command::guidelines::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Run(arguments) => command::run::run(&arguments),
         #[cfg(target_os = "linux")]

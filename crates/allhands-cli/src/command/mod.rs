@@ -6,15 +6,23 @@ pub mod calibrate;
 pub mod completions;
 pub mod draw;
 pub mod explain;
+#[cfg(target_os = "linux")]
+pub mod guidelines;
 pub mod list;
 mod memory;
 #[cfg(target_os = "linux")]
 pub mod mpi;
+#[cfg(target_os = "linux")]
+mod paired;
 mod plot;
 pub mod predict;
+#[cfg(target_os = "linux")]
+pub mod regret;
 pub mod reproduce;
 #[cfg(target_os = "linux")]
 pub mod run;
 pub mod simulate;
+#[cfg(target_os = "linux")]
+mod together;
 pub mod tune;
 pub mod verify;

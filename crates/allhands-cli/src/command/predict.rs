@@ -1,6 +1,7 @@
 //! `allhands predict`: what algorithms take on a machine whose parameters are known, beside what was measured.
 
-use super::bench::cell::Record as Measured;
+mod measured;
+
 use super::simulate::machine::Machine;
 use crate::ranks::Ranks;
 use crate::sizes::say;
@@ -9,10 +10,10 @@ use allhands_core::algorithm::{self, Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Nodes;
 use allhands_core::schedule::Shape;
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use serde::Serialize;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Predict what algorithms take on a machine, and say how good that is
@@ -20,8 +21,10 @@ use std::process::ExitCode;
 /// The machine's file is what `allhands calibrate` writes, or any other that `allhands simulate` reads. Every algorithm is
 /// predicted in its default setting, at every size, and the fastest comes first. With --measured it is the cells of a
 /// file that `allhands bench --json` has written that are predicted: each one's error is |predicted - measured| by
-/// measured, and the table says how many of them are below 10, 15 and 20 %, collective by collective. Cells whose
-/// medians are uncertain by more than 5 % (an interval that holds in 95 of 100 cases) are told apart and counted.
+/// measured, and the table says how many of them are below 10, 15 and 20 %, collective by collective. Of several
+/// files, which are several runs, the median of the medians is what was measured, and the last line says of how many
+/// cells one run errs no more than that of the others: no prediction can do better. Cells whose runs are more than
+/// 5 % apart (or, of one file, are uncertain by more: an interval that holds in 95 of 100 cases) are told apart too.
 ///
 /// Keys of --json: collective, algorithm, machine, version, ranks, bytes, predicted_us; with --measured also
 /// measured_us, uncertain (a part of it) and error.
@@ -50,9 +53,9 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', value_parser = sizes::of_elements, default_values = ["64", "4K", "256K"], conflicts_with = "measured")]
     bytes: Vec<usize>,
 
-    /// Predict the cells of this file, as `allhands bench --json` writes it, and compare
-    #[arg(long, value_name = "FILE.json")]
-    measured: Option<PathBuf>,
+    /// Predict the cells of these files, as `allhands bench --json` writes them, and compare; several are several runs
+    #[arg(long, value_name = "FILE.json", value_delimiter = ',')]
+    measured: Vec<PathBuf>,
 
     #[command(flatten)]
     json: output::Json,
@@ -88,15 +91,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     arguments.json.check()?;
     let mut out = arguments.json.beside();
     writeln!(out, "{}: {}\n", machine.name, machine.about)?;
-    let records = match &arguments.measured {
-        Some(path) => {
-            let records = compared(arguments, &machine, path)?;
-            print_errors(&mut out, &records)?;
-            records
-        }
-        None => {
+    let records = match &arguments.measured[..] {
+        [] => {
             let records = all(arguments, &machine)?;
             print(&mut out, &records)?;
+            records
+        }
+        paths => {
+            let (records, of_runs) = compared(arguments, &machine, measured::read(paths)?)?;
+            print_errors(&mut out, &records, of_runs)?;
             records
         }
     };
@@ -176,18 +179,15 @@ pub fn predicted_us(
     machine.completes_us((algorithm, shape), (bytes, ELEMENT_BYTES))
 }
 
-/// The cells of a file of measured ones, each with its prediction.
-fn compared(arguments: &Arguments, machine: &Machine, path: &Path) -> anyhow::Result<Vec<Record>> {
-    let text = std::fs::read_to_string(path);
-    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-    let measured: Vec<Measured> = serde_json::from_str(&text).with_context(|| {
-        format!(
-            "{}: right would be a file that allhands bench --json has written",
-            path.display()
-        )
-    })?;
-    let mut records = Vec::new();
-    for cell in measured.iter().filter(|cell| cell.correct) {
+/// What was measured, each cell with its prediction; and by how much single runs err of the others.
+fn compared(
+    arguments: &Arguments,
+    machine: &Machine,
+    measured: Vec<measured::Cell>,
+) -> anyhow::Result<(Vec<Record>, Vec<f64>)> {
+    let (mut records, mut of_runs) = (Vec::new(), Vec::new());
+    for measured in measured {
+        let cell = &measured.first;
         let collective = names::collective(&cell.collective).map_err(anyhow::Error::msg)?;
         let asked = &arguments.collectives;
         if !asked.is_empty() && !asked.contains(&collective) {
@@ -203,21 +203,21 @@ fn compared(arguments: &Arguments, machine: &Machine, path: &Path) -> anyhow::Re
             continue;
         }
         let us = predicted_us(machine, algorithm, &shape, cell.bytes)?;
-        let spread_us = 1.57 * (cell.q3_us - cell.q1_us) / (cell.iterations as f64).sqrt();
+        let measured_us = measured.us();
+        of_runs.extend(measured.errors_of_runs());
         records.push(Record {
-            measured_us: Some(cell.median_us),
-            uncertain: Some(spread_us / cell.median_us),
-            error: Some((us - cell.median_us).abs() / cell.median_us),
+            measured_us: Some(measured_us),
+            uncertain: Some(measured.uncertain()),
+            error: Some((us - measured_us).abs() / measured_us),
             ..record(machine, (&cell.algorithm, &call), cell.bytes, us)
         });
     }
     ensure!(
         !records.is_empty(),
-        "{}: no cell that the machine {} could serve",
-        path.display(),
+        "--measured: no cell that the machine {} could serve",
         machine.name
     );
-    Ok(records)
+    Ok((records, of_runs))
 }
 
 fn print(out: &mut dyn Write, records: &[Record]) -> std::io::Result<()> {
@@ -240,45 +240,69 @@ fn print(out: &mut dyn Write, records: &[Record]) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Whether runs agree.
+fn is_certain(record: &&Record) -> bool {
+    record.uncertain.is_some_and(|part| part <= UNCERTAIN_MOST)
+}
+
+/// A line of the table: how many errors there are, how large they are, and how many cells are uncertain.
+fn print_shares(
+    out: &mut dyn Write,
+    name: &str,
+    mut errors: Vec<f64>,
+    uncertain: Option<usize>,
+) -> std::io::Result<()> {
+    errors.sort_by(f64::total_cmp);
+    let below = |most: f64| {
+        let below = errors.iter().filter(|error| **error < most).count();
+        100.0 * below as f64 / errors.len().max(1) as f64
+    };
+    let at = |place: usize| errors.get(place).map_or(f64::NAN, |error| 100.0 * error);
+    writeln!(
+        out,
+        "{name:<16}{:>7}{:>10.1}{:>9.0}{:>9.0}{:>9.0}{:>12.0}{:>12}",
+        errors.len(),
+        at(errors.len() / 2),
+        below(0.10),
+        below(0.15),
+        below(0.20),
+        at(errors.len().saturating_sub(1)),
+        uncertain.map_or(String::new(), |many| many.to_string()),
+    )
+}
+
 /// How many errors of the cells are how large, collective by collective, and the largest.
-fn print_errors(out: &mut dyn Write, records: &[Record]) -> std::io::Result<()> {
+fn print_errors(out: &mut dyn Write, records: &[Record], of_runs: Vec<f64>) -> std::io::Result<()> {
     /// So many of the largest are shown.
     const LARGEST: usize = 12;
-    let is_certain = |record: &&Record| record.uncertain.is_some_and(|part| part <= UNCERTAIN_MOST);
     writeln!(
         out,
         "{:<16}{:>7}{:>10}{:>9}{:>9}{:>9}{:>12}{:>12}",
         "collective", "cells", "median %", "<10 %", "<15 %", "<20 %", "largest %", "uncertain"
     )?;
-    let line = |out: &mut dyn Write, name: &str, these: &[&Record]| {
-        let certain: Vec<&Record> = these.iter().copied().filter(|r| is_certain(r)).collect();
-        let mut errors: Vec<f64> = certain.iter().filter_map(|record| record.error).collect();
-        errors.sort_by(f64::total_cmp);
-        let below = |most: f64| {
-            let below = errors.iter().filter(|error| **error < most).count();
-            100.0 * below as f64 / errors.len().max(1) as f64
-        };
-        let at = |place: usize| errors.get(place).map_or(f64::NAN, |error| 100.0 * error);
-        writeln!(
-            out,
-            "{name:<16}{:>7}{:>10.1}{:>9.0}{:>9.0}{:>9.0}{:>12.0}{:>12}",
-            errors.len(),
-            at(errors.len() / 2),
-            below(0.10),
-            below(0.15),
-            below(0.20),
-            at(errors.len().saturating_sub(1)),
-            these.len() - certain.len(),
-        )
+    let line = |out: &mut dyn Write, name: &str, is_in: &dyn Fn(&&Record) -> bool| {
+        let these: Vec<&Record> = records.iter().filter(is_in).collect();
+        let certain = these.iter().copied().filter(is_certain);
+        let errors: Vec<f64> = certain.filter_map(|record| record.error).collect();
+        let uncertain = these.len() - errors.len();
+        match these.is_empty() {
+            true => Ok(()),
+            false => print_shares(out, name, errors, Some(uncertain)),
+        }
     };
     for collective in Collective::ALL {
-        let these = records.iter().filter(|r| r.collective == collective.name());
-        let these: Vec<&Record> = these.collect();
-        if !these.is_empty() {
-            line(out, collective.name(), &these)?;
-        }
+        let name = collective.name();
+        line(out, name, &|record| record.collective == name)?;
     }
-    line(out, "all", &records.iter().collect::<Vec<_>>())?;
+    line(out, "all", &|_| true)?;
+    let uncertain = records.iter().filter(|record| !is_certain(record));
+    let errors: Vec<f64> = uncertain.filter_map(|record| record.error).collect();
+    if !errors.is_empty() {
+        print_shares(out, "the uncertain", errors, None)?;
+    }
+    if !of_runs.is_empty() {
+        print_shares(out, "one run of all", of_runs, None)?;
+    }
     let mut largest: Vec<&Record> = records.iter().filter(is_certain).collect();
     largest.sort_by(|a, b| b.error.unwrap_or(0.0).total_cmp(&a.error.unwrap_or(0.0)));
     writeln!(out, "\nThe largest errors, of those that are certain:")?;

@@ -17,7 +17,7 @@ mod tests;
 pub use error::ChooseError;
 pub use presets::{ELAN, MPICH_2005, QSNET, T3E};
 pub use rule::{Condition, Facts, Rule, Take, counts_known, largest_exponent_gap};
-pub use table::{Cell, Entry, Row, Table};
+pub use table::{Cell, Entry, Row, Site, Table};
 pub use text::{Mistake, TableError};
 pub use verdict::{Candidate, Choice, Considered, Explanation, Listed, Verdict};
 

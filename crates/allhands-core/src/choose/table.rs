@@ -48,7 +48,43 @@ pub struct Cell {
     pub ranking: Vec<Entry>,
 }
 
-/// A collective among one number of ranks that share memory.
+/// Where ranks are on several nodes: on which, and what the network between them took of a message when the row was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The network, as `tcp`; told, not compared.
+    pub transport: String,
+    /// How many ranks share memory, as [`Nodes`](crate::machine::Nodes) says it.
+    pub nodes: String,
+    /// L, in nanoseconds.
+    pub latency_ns: u64,
+    /// o while all send, in nanoseconds.
+    pub burst_overhead_ns: u64,
+    /// G, in femtoseconds a byte.
+    pub byte_fs: u64,
+}
+
+impl Site {
+    /// Whether a network is so much like another that what is the fastest on the one is so on the other: L and G differ by a third at
+    /// most, and o, which varies from start to start, by two thirds. Below a microsecond L is none.
+    #[must_use]
+    pub fn is_like(&self, other: &Site) -> bool {
+        const NO_LATENCY_NS: u64 = 1000;
+        let within = |one: u64, other: u64, [many, of]: [u64; 2]| {
+            let (less, more) = (one.min(other), one.max(other));
+            u128::from(more) * u128::from(of) <= u128::from(less) * u128::from(many)
+        };
+        self.nodes == other.nodes
+            && within(
+                self.latency_ns.max(NO_LATENCY_NS),
+                other.latency_ns.max(NO_LATENCY_NS),
+                [4, 3],
+            )
+            && within(self.byte_fs, other.byte_fs, [4, 3])
+            && within(self.burst_overhead_ns, other.burst_overhead_ns, [3, 1])
+    }
+}
+
+/// A collective among one number of ranks, which share memory unless it is said where they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The collective.
@@ -57,11 +93,16 @@ pub struct Row {
     pub oversubscribed: bool,
     /// The number of ranks.
     pub ranks: u32,
+    /// Where the ranks are, if on several nodes.
+    pub site: Option<Site>,
     /// The day on which it was measured, if it was.
     pub measured: Option<String>,
     /// By size, which grows.
     cells: Vec<Cell>,
 }
+
+/// What tells rows from one another, in their order.
+type Key<'a> = (Collective, bool, Option<(&'a str, u64, u64)>, u32);
 
 impl Row {
     /// A row without cells.
@@ -71,9 +112,16 @@ impl Row {
             collective,
             oversubscribed,
             ranks,
+            site: None,
             measured: None,
             cells: Vec::new(),
         }
+    }
+
+    /// The same row, of ranks on several nodes.
+    #[must_use]
+    pub fn on(self, site: Option<Site>) -> Row {
+        Row { site, ..self }
     }
 
     /// Its cells, by size, which grows.
@@ -93,12 +141,14 @@ impl Row {
         }
     }
 
-    fn key(&self) -> (Collective, bool, u32) {
-        (self.collective, self.oversubscribed, self.ranks)
+    fn key(&self) -> Key<'_> {
+        let site = self.site.as_ref();
+        let site = site.map(|site| (site.nodes.as_str(), site.latency_ns, site.byte_fs));
+        (self.collective, self.oversubscribed, site, self.ranks)
     }
 }
 
-/// What was the fastest on a machine, among ranks that share memory.
+/// What was the fastest on a machine, among ranks that share memory, and among those on several nodes.
 ///
 /// A number of ranks or a size that the table does not have is served by the nearest that it has, geometrically; of two
 /// that are as near, by the smaller.
@@ -145,7 +195,10 @@ impl Table {
 
     /// Puts a row into its place; gives the one that was there.
     pub fn insert(&mut self, row: Row) -> Option<Row> {
-        match self.rows.binary_search_by_key(&row.key(), Row::key) {
+        match self
+            .rows
+            .binary_search_by(|known| known.key().cmp(&row.key()))
+        {
             Ok(at) => Some(core::mem::replace(&mut self.rows[at], row)),
             Err(at) => {
                 self.rows.insert(at, row);
@@ -154,12 +207,33 @@ impl Table {
         }
     }
 
-    /// The row of just this collective, number of ranks and oversubscription.
+    /// The row of just this collective, number of ranks and oversubscription, of ranks that share memory.
     #[must_use]
     pub fn row(&self, collective: Collective, ranks: u32, oversubscribed: bool) -> Option<&Row> {
-        let key = (collective, oversubscribed, ranks);
-        let at = self.rows.binary_search_by_key(&key, Row::key).ok()?;
-        Some(&self.rows[at])
+        let key = (collective, oversubscribed, None, ranks);
+        let found = self.rows.binary_search_by(|row| row.key().cmp(&key));
+        found.ok().map(|at| &self.rows[at])
+    }
+
+    /// The first row of this collective among so many ranks that was measured at a place like this one.
+    #[must_use]
+    pub fn row_at(&self, collective: Collective, ranks: u32, site: &Site) -> Option<&Row> {
+        let is_like = |row: &&Row| row.site.as_ref().is_some_and(|known| known.is_like(site));
+        let mut rows = self.rows.iter();
+        rows.find(|row| row.collective == collective && row.ranks == ranks && is_like(row))
+    }
+
+    /// What was measured of a call at a place like this one, at no more than twice or half its size.
+    #[must_use]
+    pub fn find_at(&self, facts: &Facts, site: &Site) -> Option<&Cell> {
+        let call = facts.call;
+        let bytes = facts.bytes?;
+        self.chain().find_map(|table| {
+            let row = table.row_at(call.collective, call.ranks, site)?;
+            let cell = nearest(&row.cells, bytes, |cell| cell.bytes)?;
+            let (less, more) = (cell.bytes.min(bytes), cell.bytes.max(bytes));
+            (more <= less.saturating_mul(2)).then_some(cell)
+        })
     }
 
     /// This table and those that are asked after it.
@@ -173,8 +247,9 @@ impl Table {
     #[must_use]
     pub fn find(&self, facts: &Facts) -> Option<(&Row, &Cell)> {
         let (collective, oversubscribed) = (facts.call.collective, facts.oversubscribed);
-        let first = (collective, oversubscribed);
-        let of = |row: &Row| (row.collective, row.oversubscribed);
+        // Rows of several nodes come behind those of one.
+        let first = (collective, oversubscribed, false);
+        let of = |row: &Row| (row.collective, row.oversubscribed, row.site.is_some());
         let from = self.rows.partition_point(|row| of(row) < first);
         let to = self.rows.partition_point(|row| of(row) <= first);
         let row = nearest(&self.rows[from..to], u64::from(facts.call.ranks), |row| {
@@ -230,6 +305,53 @@ mod tests {
             assert_eq!(near(wanted), expected, "{wanted}");
         }
         assert_eq!(nearest(&[] as &[u64], 3, |s| *s), None);
+    }
+
+    fn site(nodes: &str, latency_ns: u64) -> Site {
+        Site {
+            transport: "tcp".into(),
+            nodes: nodes.into(),
+            latency_ns,
+            burst_overhead_ns: 20_000,
+            byte_fs: 40_000_000,
+        }
+    }
+
+    #[test]
+    fn networks_that_are_alike_have_the_same_rows() {
+        let (here, there) = (site("1,1", 500_000), site("1,1", 900_000));
+        assert!(here.is_like(&site("1,1", 600_000)) && site("1,1", 600_000).is_like(&here));
+        assert!(!here.is_like(&there) && !here.is_like(&site("2", 500_000)));
+        assert!(
+            site("1,1", 0).is_like(&site("1,1", 900))
+                && !site("1,1", 0).is_like(&site("1,1", 2000))
+        );
+        let mut table = Table::new("t", "m", "0");
+        let cell = |bytes| Cell {
+            bytes,
+            ranking: Vec::new(),
+        };
+        for (site, bytes) in [(Some(&here), 64), (Some(&there), 1 << 20), (None, 4096)] {
+            let mut row = Row::new(Collective::Scan, 2, false).on(site.cloned());
+            row.insert(cell(bytes));
+            assert!(table.insert(row).is_none());
+        }
+        let facts = |bytes| {
+            Facts::of(&super::super::Question::new(
+                crate::call::Call::new(Collective::Scan, 2),
+                bytes,
+            ))
+        };
+        let found = |bytes, site: &Site| table.find_at(&facts(bytes), site).map(|cell| cell.bytes);
+        assert_eq!(found(100, &here), Some(64));
+        assert_eq!(found(129, &here), None, "more than twice");
+        assert_eq!(found(1 << 20, &there), Some(1 << 20));
+        // Ranks that share memory have rows of their own, and so has whoever asks for these.
+        assert_eq!(table.find(&facts(64)).unwrap().1.bytes, 4096);
+        assert_eq!(
+            table.row(Collective::Scan, 2, false).unwrap().cells()[0].bytes,
+            4096
+        );
     }
 
     #[test]

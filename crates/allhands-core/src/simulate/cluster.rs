@@ -211,8 +211,14 @@ impl<L: ClusterLevel> Network for Cluster<L> {
     fn takes_ps(&self, rank: u32, work: Work) -> u64 {
         match (work, work.peer()) {
             (_, Some(peer)) => self.level(rank, peer).0.takes_ps(work),
-            (Work::Reduce { bytes }, None) => self.times.reduce.of(bytes),
-            (_, None) => self.times.copy.of(work.bytes()),
+            (_, None) => {
+                let line = match work {
+                    Work::Reduce { .. } => self.times.reduce,
+                    _ => self.times.copy,
+                };
+                let known_ps = self.times.inside.alone_ps(work);
+                known_ps.unwrap_or_else(|| line.of(work.bytes()))
+            }
         }
     }
 

@@ -22,6 +22,11 @@ pub trait ClusterLevel {
     /// How long a processor is busy with its part of `work`, which has to do with another rank, in picoseconds.
     fn takes_ps(&self, work: Work) -> u64;
 
+    /// How long one is busy with `work` that has to do with nobody else, in picoseconds, if that is no line over the length.
+    fn alone_ps(&self, _work: Work) -> Option<u64> {
+        None
+    }
+
     /// From the moment at which a message has its sender's port to that at which it comes to its receiver's, in picoseconds.
     fn latency_ps(&self, kind: Kind, bytes: u64) -> u64;
 
@@ -49,6 +54,17 @@ pub struct Curves {
     pub shared: Curve,
     /// What is done to windows, where these are memory that the ranks share; elsewhere it goes in messages.
     pub window: Option<WindowCurves>,
+    /// What ranks do alone, where that is known by length.
+    pub alone: Option<AloneCurves>,
+}
+
+/// What a processor does that has to do with nobody else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AloneCurves {
+    /// To copy so many bytes.
+    pub copy: Curve,
+    /// γ(m): to combine two operands of so many bytes each.
+    pub reduce: Curve,
 }
 
 /// What ranks do to each other's windows by their own processors.
@@ -77,6 +93,14 @@ impl ClusterLevel for Curves {
             (Work::Get { .. }, None) => self.send.of(0),
             _ => self.send.of(work.bytes()),
         }
+    }
+
+    fn alone_ps(&self, work: Work) -> Option<u64> {
+        let alone = self.alone.as_ref()?;
+        Some(match work {
+            Work::Reduce { bytes } => alone.reduce.of(bytes),
+            _ => alone.copy.of(work.bytes()),
+        })
     }
 
     fn latency_ps(&self, kind: Kind, bytes: u64) -> u64 {
@@ -129,6 +153,10 @@ mod tests {
                 notify_ps: 3,
                 notice_ps: 200,
             }),
+            alone: Some(AloneCurves {
+                copy: rises(2),
+                reduce: rises(5),
+            }),
         }
     }
 
@@ -167,8 +195,9 @@ mod tests {
     fn windows_are_written_and_read_by_those_who_ask() {
         let level = level(60);
         let time = |found: &Algorithm, bytes| time_ps(found, "many=2", bytes, &level);
-        assert_eq!(time(&puts::ALGORITHM, 100), 2 * 70);
-        assert_eq!(time(&gets::ALGORITHM, 100), 2 * 90);
+        // A flag is raised between what one does and what the other does, and each has the copies.
+        assert_eq!(time(&puts::ALGORITHM, 100), 2 * 70 + 3 + 200 + 2 * 20);
+        assert_eq!(time(&gets::ALGORITHM, 100), 2 * 90 + 3 + 200 + 2 * 20);
         assert_eq!(time(&notices::ALGORITHM, 10), 4 * (3 + 200));
     }
 }

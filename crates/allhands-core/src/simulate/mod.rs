@@ -45,7 +45,7 @@ pub use cluster::{Cluster, ClusterTimes, Moving, Reach};
 pub use dragonfly::{Dragonfly, DragonflyRoutes};
 pub use fat_tree::{FatTree, FatTreeRoutes, Level, MOST_LINKS, Spread};
 pub use flat::{Flat, Head, LogGp, Times};
-pub use level::{ClusterLevel, Curves, WindowCurves};
+pub use level::{AloneCurves, ClusterLevel, Curves, WindowCurves};
 pub use links::{Gauges, Link, LinkLoad, Place, Use, Watch};
 pub use network::{Envelope, Event, Kind, Network, Processor, Task, Work};
 pub use observer::{Observer, Purpose};

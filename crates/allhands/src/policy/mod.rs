@@ -14,6 +14,7 @@ pub use crate::transport::net::times::{NetworkTimes, TimesError};
 pub use comparison::{Compared, compare_between_nodes};
 pub use installed::{PolicyError, file, installed, read};
 pub use machine::machine;
+pub use nodes::site;
 
 #[cfg(target_os = "linux")]
 pub(crate) use agreement::{agree, agree_among_nodes};

@@ -1,11 +1,11 @@
 //! Nodes: who serves a call whose ranks are on several, and share memory only there.
 
-use super::{Forecast, Policy, choose};
+use super::{Forecast, NetworkTimes, Policy, Table, choose};
 use crate::error::Error;
 use crate::transport::net::Places;
 use allhands_core::algorithm::{self, Algorithm, Layers, Requirement};
 use allhands_core::call::{Call, Collective};
-use allhands_core::choose::{Facts, Question};
+use allhands_core::choose::{Facts, Question, Site};
 use allhands_core::machine::Nodes;
 use allhands_core::schedule::Shape;
 
@@ -14,7 +14,7 @@ use allhands_core::schedule::Shape;
 /// What the user fixed it stays. Otherwise, where some nodes have several ranks, it is `hierarchical`, with shared memory inside
 /// nodes and what the policy would take for the leaders alone among them; where none has, or `hierarchical` does not serve the
 /// call, what the policy takes for ranks that share nothing. A measured table is one of ranks that share memory: the rules
-/// behind it decide. Policies that are of clusters say themselves what nodes do. Where it is said what the network's messages take, what
+/// behind it decide, unless it has been measured over a network like this one, on such nodes. Policies that are of clusters say themselves what nodes do. Where it is said what the network's messages take, what
 /// is then the fastest.
 pub(crate) fn choose_on_nodes(
     policy: &Policy,
@@ -24,6 +24,11 @@ pub(crate) fn choose_on_nodes(
 ) -> Result<(&'static Algorithm, Shape), Error> {
     if let Policy::Fixed { .. } = policy {
         return choose(policy, question);
+    }
+    if let (Policy::Tuned(table), Some(forecast)) = (policy, forecast)
+        && let Some(found) = measured(table, question, (nodes, places), &forecast.measured)
+    {
+        return Ok(found);
     }
     if let Some(found) = forecast.and_then(|forecast| forecast.choose(question, (nodes, places))) {
         return Ok(found);
@@ -48,6 +53,38 @@ pub(crate) fn choose_on_nodes(
         false => None,
     };
     layered.map_or_else(|| choose(rules, question), Ok)
+}
+
+/// What a table has of a network like this one, on such nodes, if it serves the call.
+fn measured(
+    table: &Table,
+    question: &Question,
+    (nodes, places): (&Nodes, &Places),
+    times: &NetworkTimes,
+) -> Option<(&'static Algorithm, Shape)> {
+    let site = site("", nodes, times);
+    let cell = table.find_at(&Facts::of(question), &site)?;
+    cell.ranking.iter().find_map(|entry| {
+        let algorithm = algorithm::find(question.call.collective, &entry.name)?;
+        let shape = algorithm.shape(question.call, &entry.parameters).ok()?;
+        let needs = |what| algorithm.requires.contains(&what);
+        let exchanges = needs(Requirement::AllCounts) || needs(Requirement::PassingCounts);
+        let is_served = serves(algorithm, &shape.clone().on(nodes.clone()), places);
+        (is_served && !(question.irregular && exchanges)).then_some((algorithm, shape))
+    })
+}
+
+/// Where ranks on these nodes are, whose messages take so long over a network of that name.
+#[must_use]
+pub fn site(transport: &str, nodes: &Nodes, times: &NetworkTimes) -> Site {
+    let whole = |number: f64| number.clamp(0.0, 1e18).round() as u64;
+    Site {
+        transport: transport.to_string(),
+        nodes: nodes.to_string(),
+        latency_ns: whole(times.latency_ns),
+        burst_overhead_ns: whole(times.burst_overhead_ns),
+        byte_fs: whole(times.byte_ns * 1e6),
+    }
 }
 
 /// What is made of others, if it serves the call.

@@ -4,6 +4,7 @@ use super::spread::Spread;
 use super::starts::{Starts, now_ns};
 use super::workload::Workload;
 use crate::interrupt;
+use allhands::operation::Operation;
 use allhands::{Communicator, Error, Max, policy, threads};
 use allhands_core::algorithm::Algorithm;
 use allhands_core::call::Collective;
@@ -14,6 +15,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// What to measure.
+#[derive(Clone)]
 pub struct Cell {
     /// The algorithm.
     pub algorithm: &'static Algorithm,
@@ -34,6 +36,24 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// A regular call with root 0, in the same buffers each time.
+    pub fn regular(
+        (algorithm, parameters): (&'static Algorithm, &str),
+        ranks: u32,
+        bytes: usize,
+    ) -> Cell {
+        Cell {
+            algorithm,
+            parameters: parameters.to_string(),
+            ranks,
+            root: 0,
+            bytes,
+            spread: Spread::Regular,
+            torus: None,
+            fresh: false,
+        }
+    }
+
     /// The algorithm as the user types it, with its parameters.
     pub fn name(&self) -> String {
         match self.parameters.as_str() {
@@ -72,6 +92,9 @@ pub struct Record {
     pub rank_avg_us: f64,
     #[serde(deserialize_with = "number_or_null")]
     pub rank_max_us: f64,
+    /// The median of rank 0's own times; not a number where the record was read.
+    #[serde(skip, default = "not_a_number")]
+    pub first_us: f64,
     pub correct: bool,
     pub transport: Cow<'static, str>,
     /// The hosts and how many ranks each has, or that they are pretended on the loopback; none where all share memory.
@@ -90,6 +113,10 @@ pub struct Record {
     pub layout: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+}
+
+fn not_a_number() -> f64 {
+    f64::NAN
 }
 
 fn number_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
@@ -127,6 +154,8 @@ struct Samples {
     ns: Vec<u64>,
     /// The mean time to a rank's own end: the least of all ranks, the mean and the most, in nanoseconds.
     own_ns: [f64; 3],
+    /// The median of rank 0's.
+    first_ns: f64,
     failure: Option<String>,
 }
 
@@ -168,7 +197,8 @@ impl Among {
 /// Measures a cell for about `budget` among threads of this process.
 pub fn measure(cell: &Cell, budget: (Duration, Least)) -> Record {
     let done = threads::run(cell.ranks as usize, |comm| {
-        run_rank(cell, &comm, &mut Starts::Near, budget)
+        let calls = (std::slice::from_ref(cell), By::Name);
+        run_rank(calls, &comm, &mut Starts::Near, budget)
     });
     let samples = match done {
         Err(error) => Samples {
@@ -180,15 +210,34 @@ pub fn measure(cell: &Cell, budget: (Duration, Least)) -> Record {
     record(cell, samples, "threads")
 }
 
+/// Who serves calls that are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The cell's algorithm.
+    Name,
+    /// What the communicator's policy chooses; the cell's algorithm only says which collective it is.
+    Policy,
+}
+
 /// Measures a cell for about `budget` among processes, each of which calls this; what rank 0 gets is of all.
 pub fn measure_among(cell: &Cell, among: &mut Among, budget: (Duration, Least)) -> Record {
+    measure_calls((std::slice::from_ref(cell), By::Name), among, budget)
+}
+
+/// Measures calls that are made one after another, from a common start to the last rank's end of the last one; the record is that of the
+/// first cell otherwise.
+///
+/// # Panics
+/// Without a cell.
+pub fn measure_calls(calls: (&[Cell], By), among: &mut Among, budget: (Duration, Least)) -> Record {
+    let cell = &calls.0[0];
     let Among {
         comm,
         starts,
         transport,
         hosts,
     } = among;
-    let samples = run_rank(cell, comm, starts, budget);
+    let samples = run_rank(calls, comm, starts, budget);
     let is_far = matches!(starts, Starts::Far(_));
     Record {
         hosts: hosts.clone(),
@@ -211,6 +260,7 @@ fn record(cell: &Cell, samples: Samples, transport: &'static str) -> Record {
     let Samples {
         ns,
         own_ns,
+        first_ns,
         failure,
     } = samples;
     let timed = ns.iter().skip(warm_up(ns.len()));
@@ -239,6 +289,7 @@ fn record(cell: &Cell, samples: Samples, transport: &'static str) -> Record {
         rank_min_us: own_us[0],
         rank_avg_us: own_us[1],
         rank_max_us: own_us[2],
+        first_us: first_ns / 1e3,
         correct: failure.is_none() && !times.is_empty(),
         transport: transport.into(),
         hosts: None,
@@ -269,7 +320,7 @@ fn total_bytes(cell: &Cell) -> usize {
 
 /// One rank's part: iterations until rank 0 says that the time is up.
 fn run_rank(
-    cell: &Cell,
+    calls: (&[Cell], By),
     comm: &Communicator,
     starts: &mut Starts,
     (budget, least): (Duration, Least),
@@ -277,17 +328,17 @@ fn run_rank(
     /// More calls that count for nothing than these are not waited for, where others have no more.
     const MISSED: usize = 50;
     let mut samples = Samples::default();
-    if let Err(error) = comm.set_torus(cell.torus) {
+    if let Err(error) = comm.set_torus(calls.0[0].torus) {
         samples.failure = Some(error.to_string());
         return samples;
     }
     let begin = Instant::now();
-    let goes_on = |calls: usize, counted: usize| {
+    let goes_on = |made: usize, counted: usize| {
         let may_go_on = || begin.elapsed() < budget && !interrupt::is_asked();
-        let is_little = counted < least.iterations() && calls < least.iterations() + MISSED;
+        let is_little = counted < least.iterations() && made < least.iterations() + MISSED;
         is_little || (counted < WARM_UP + MOST && may_go_on())
     };
-    if let Err(error) = iterate(cell, comm, (starts, &mut samples), &goes_on) {
+    if let Err(error) = iterate(calls, comm, (starts, &mut samples), &goes_on) {
         samples.failure.get_or_insert(error.to_string());
     }
     if samples.ns.is_empty() {
@@ -300,37 +351,53 @@ fn run_rank(
 /// Calls, each from a start of all ranks to its end and the check of what came out; `goes_on` says by how many there were, and how many
 /// of these count, whether there is to be another.
 fn iterate(
-    cell: &Cell,
+    (cells, by): (&[Cell], By),
     comm: &Communicator,
     (starts, samples): (&mut Starts, &mut Samples),
     goes_on: &dyn Fn(usize, usize) -> bool,
 ) -> Result<(), Error> {
-    let mut workload = Workload::new(cell, comm.rank(), comm.size());
-    let name = format!("{}:{}", cell.algorithm.name, cell.parameters);
+    let buffers = |cell| Workload::new(cell, comm.rank(), comm.size());
+    let mut workloads: Vec<Workload> = cells.iter().map(buffers).collect();
+    let name = |cell: &Cell| format!("{}:{}", cell.algorithm.name, cell.parameters);
+    let names: Vec<String> = cells.iter().map(name).collect();
     let mut wrong = None;
     for iteration in 0.. {
-        if cell.fresh {
-            workload = Workload::new(cell, comm.rank(), comm.size());
+        if cells[0].fresh {
+            workloads = cells.iter().map(buffers).collect();
         }
-        workload.fill(iteration as u64);
-        let operation = workload.operation().algorithm(&name);
+        let filled = workloads.iter_mut().map(|workload| {
+            workload.fill(iteration as u64);
+            workload.operation()
+        });
+        // They are made beforehand: what they allocate is no part of a call.
+        let operations: Vec<Operation<'_>> = match by {
+            By::Name => filled
+                .zip(&names)
+                .map(|(operation, name)| operation.algorithm(name))
+                .collect(),
+            By::Policy => filled.collect(),
+        };
         let Some(start) = starts.next(comm, goes_on(iteration, samples.ns.len()))? else {
             break;
         };
-        comm.run(operation)?;
+        for operation in operations {
+            comm.run(operation)?;
+        }
         let end = now_ns();
         if starts.ended(comm)? {
             samples.ns.push(end.saturating_sub(start));
         }
-        if let Some(what) = workload.wrong(iteration as u64) {
+        if let Some(what) = workloads
+            .iter()
+            .find_map(|workload| workload.wrong(iteration as u64))
+        {
             wrong.get_or_insert(format!(
                 "rank {}, iteration {iteration}: {what}",
                 comm.rank()
             ));
         }
     }
-    let (own_ns, first_wrong) = gathered(comm, &samples.ns, wrong.is_some())?;
-    samples.own_ns = own_ns;
+    let first_wrong = gathered(comm, samples, wrong.is_some())?;
     comm.allreduce_in_place(&mut samples.ns, Max)?;
     if let Some(rank) = first_wrong {
         samples.failure = wrong.or(Some(format!("rank {rank} got a wrong result")));
@@ -338,22 +405,28 @@ fn iterate(
     Ok(())
 }
 
-/// What ranks tell one another at the end: of their mean times to their own ends the least, the mean and the most; and which
-/// rank is the first with a wrong result.
+/// What ranks tell one another at the end: of their times to their own ends the least mean, the mean and the most, and the first
+/// rank's median, for `samples`; and which rank is the first with a wrong result.
 fn gathered(
     comm: &Communicator,
-    ns: &[u64],
+    samples: &mut Samples,
     is_wrong: bool,
-) -> Result<([f64; 3], Option<usize>), Error> {
-    let timed = &ns[warm_up(ns.len())..];
+) -> Result<Option<usize>, Error> {
+    let mut timed = samples.ns[warm_up(samples.ns.len())..].to_vec();
     let mean = timed.iter().sum::<u64>() as f64 / timed.len().max(1) as f64;
-    let mut all = vec![0.0; 2 * comm.size()];
-    comm.allgather(&[mean, f64::from(u8::from(is_wrong))], &mut all)?;
-    let means = || all.iter().step_by(2).copied();
-    let least = means().fold(f64::INFINITY, f64::min);
-    let mean = means().sum::<f64>() / comm.size() as f64;
-    let wrong = all.iter().skip(1).step_by(2).position(|wrong| *wrong > 0.0);
-    Ok(([least, mean, means().fold(0.0, f64::max)], wrong))
+    timed.sort_unstable();
+    let median = timed.get(timed.len() / 2).map_or(f64::NAN, |ns| *ns as f64);
+    let mut all = vec![[0.0; 3]; comm.size()];
+    let own = [mean, median, f64::from(u8::from(is_wrong))];
+    comm.allgather(&own, all.as_flattened_mut())?;
+    let means = || all.iter().map(|[mean, ..]| *mean);
+    samples.own_ns = [
+        means().fold(f64::INFINITY, f64::min),
+        means().sum::<f64>() / comm.size() as f64,
+        means().fold(0.0, f64::max),
+    ];
+    samples.first_ns = all[0][1];
+    Ok(all.iter().position(|[.., wrong]| *wrong > 0.0))
 }
 
 /// This machine's name.

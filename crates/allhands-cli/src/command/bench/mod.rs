@@ -9,7 +9,7 @@ mod pace;
 mod peers;
 pub(super) mod processes;
 mod report;
-mod rows;
+pub(super) mod rows;
 pub(super) mod spread;
 mod starts;
 pub(super) mod team;

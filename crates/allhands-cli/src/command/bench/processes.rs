@@ -297,7 +297,7 @@ fn measure(
 }
 
 /// Gives a cell the algorithm that serves it: between hosts the ranks alone know it, as they have measured the network.
-fn choose(cell: &mut Cell, comm: &Communicator) -> anyhow::Result<()> {
+pub fn choose(cell: &mut Cell, comm: &Communicator) -> anyhow::Result<()> {
     comm.set_torus(cell.torus)?;
     let mut workload = Workload::new(cell, comm.rank(), comm.size());
     workload.fill(0);

@@ -67,7 +67,7 @@ impl Ground {
     }
 
     /// Whether an algorithm serves a call here.
-    fn admits(&self, algorithm: &Algorithm, shape: &Shape) -> Result<(), Unsuitable> {
+    pub fn admits(&self, algorithm: &Algorithm, shape: &Shape) -> Result<(), Unsuitable> {
         algorithm.admits(shape)?;
         let Some(nodes) = &self.apart else {
             return Ok(());
@@ -81,7 +81,7 @@ impl Ground {
     }
 
     /// What one machine has of what all ranks hold.
-    fn held(&self, bytes: usize, ranks: u32) -> usize {
+    pub fn held(&self, bytes: usize, ranks: u32) -> usize {
         (bytes as u128 * u128::from(self.on_one) / u128::from(ranks.max(1))) as usize
     }
 }

@@ -1,7 +1,6 @@
 //! The test bed: where microbenchmarks run, on ranks of this world or on a simulated machine.
 
 use crate::command::bench::cell::{self, Among, Cell, Least};
-use crate::command::bench::spread::Spread;
 use crate::command::simulate::machine::Machine;
 use allhands_core::algorithm::{Algorithm, microbenchmark};
 use allhands_core::call::{Call, Collective};
@@ -43,19 +42,40 @@ impl Question {
 /// A time, in microseconds, and how certain it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// The median.
+    /// The median of how long it takes until all ranks are done.
     pub us: f64,
+    /// The same until rank 0 is.
+    pub own_us: f64,
     /// Half of the interval that has it in 95 of 100 cases: 1.57 times the distance of the quartiles by the root of how many there are
     /// (McGill, Tukey, Larsen 1978).
     pub more_or_less_us: f64,
-    /// How many there are.
-    pub many: usize,
+}
+
+/// The median of what was found each time, and how far the times were from one another: of several the interval that has theirs.
+fn median(samples: &[Sample]) -> Sample {
+    let of = |time: fn(&Sample) -> f64| {
+        let mut times: Vec<f64> = samples.iter().map(time).collect();
+        times.sort_by(f64::total_cmp);
+        times
+    };
+    let (us, own_us, within) = (of(|s| s.us), of(|s| s.own_us), of(|s| s.more_or_less_us));
+    let middle = samples.len() / 2;
+    let [first, last] = [us.len() / 4, us.len() - 1 - us.len() / 4].map(|at| us[at]);
+    let between_us = 1.57 * (last - first) / (us.len() as f64).sqrt();
+    Sample {
+        us: us[middle],
+        own_us: own_us[middle],
+        more_or_less_us: within[middle].max(between_us),
+    }
 }
 
 /// Where microbenchmarks run.
 pub trait Bed {
     /// The nodes, and how many ranks there are.
     fn ranks(&self) -> (Nodes, u32);
+
+    /// Whether messages of a node are what processors copy, from memory that they share.
+    fn shares_memory(&self) -> bool;
 
     /// How long it takes from the common start until all ranks are done.
     ///
@@ -76,53 +96,61 @@ impl Bed for Simulated<'_> {
         (self.nodes.clone(), self.ranks)
     }
 
+    fn shares_memory(&self) -> bool {
+        self.machine.shares_memory()
+    }
+
     fn time(&mut self, question: &Question) -> anyhow::Result<Sample> {
         let algorithm = question.algorithm()?;
         let call = Call::new(question.collective, self.ranks);
         let shape = algorithm.shape(call, &question.parameters(algorithm))?;
         let shape = shape.on(self.nodes.clone());
         let size = (question.bytes, ELEMENT_BYTES);
+        let outcome = self.machine.call((algorithm, &shape), size)?;
         Ok(Sample {
-            us: self.machine.completes_us((algorithm, &shape), size)?,
+            us: outcome.completion_ps() as f64 / 1e6,
+            own_us: outcome.ends_ps[0] as f64 / 1e6,
             more_or_less_us: 0.0,
-            many: 1,
         })
     }
 }
 
 /// Ranks that measure together; all of them ask the same.
 pub struct Real {
-    pub among: Among,
+    /// The same ranks, once or several times, each time with memory of its own: where that lies decides by up to a third what short
+    /// messages take, so each question is asked of all, and the median goes.
+    pub among: Vec<Among>,
     /// For how long each question is measured.
     pub share: Duration,
 }
 
 impl Bed for Real {
     fn ranks(&self) -> (Nodes, u32) {
-        let comm = &self.among.comm;
+        let comm = &self.among[0].comm;
         (comm.nodes(), comm.size() as u32)
+    }
+
+    fn shares_memory(&self) -> bool {
+        true
     }
 
     fn time(&mut self, question: &Question) -> anyhow::Result<Sample> {
         let algorithm = question.algorithm()?;
-        let cell = Cell {
-            algorithm,
-            parameters: question.parameters(algorithm),
-            ranks: self.ranks().1,
-            root: 0,
-            bytes: question.bytes,
-            spread: Spread::Regular,
-            torus: None,
-            fresh: false,
-        };
-        let record = cell::measure_among(&cell, &mut self.among, (self.share, Least::Three));
-        let why = record.failure.as_deref().unwrap_or("nothing was measured");
-        ensure!(record.iterations > 0, "{}: {why}", question.name);
-        let many = record.iterations;
-        Ok(Sample {
-            us: record.median_us,
-            more_or_less_us: 1.57 * (record.q3_us - record.q1_us) / (many as f64).sqrt(),
-            many,
-        })
+        let parameters = question.parameters(algorithm);
+        let cell = Cell::regular((algorithm, &parameters), self.ranks().1, question.bytes);
+        let share = self.share / self.among.len() as u32;
+        let mut samples = Vec::new();
+        for among in &mut self.among {
+            let record = cell::measure_among(&cell, among, (share, Least::Three));
+            let why = record.failure.as_deref().unwrap_or("nothing was measured");
+            ensure!(record.iterations > 0, "{}: {why}", question.name);
+            samples.push(Sample {
+                us: record.median_us,
+                own_us: record.first_us,
+                more_or_less_us: 1.57 * (record.q3_us - record.q1_us)
+                    / (record.iterations as f64).sqrt(),
+            });
+        }
+        Ok(median(&samples))
     }
 }

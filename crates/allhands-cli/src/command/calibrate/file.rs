@@ -41,6 +41,7 @@ pub fn text(findings: &Findings, what: &str, ranks: u32) -> anyhow::Result<Strin
                 call_us: findings.call_us,
                 inside: findings.inside.clone(),
                 between: findings.between.clone(),
+                alone: Some(findings.alone.clone()),
             },
         },
         processor: Processor {

@@ -1,7 +1,7 @@
 //! The microbenchmarks of C 3.3 by which a machine's parameters are known, level by level.
 
 use super::bed::{Bed, Question, Sample};
-use crate::command::simulate::machine::cluster::{LevelFile, WindowFile};
+use crate::command::simulate::machine::cluster::{AloneFile, LevelFile, WindowFile};
 use allhands_core::call::Collective;
 
 /// The lengths at which messages are measured at first, in bytes, as powers of two.
@@ -14,6 +14,10 @@ const HALVINGS: u32 = 2;
 const TRAIN: [u32; 2] = [2, 6];
 /// Round trips, notifications, gets, copies of one call.
 const AGAIN: u32 = 8;
+/// How much is sent again in one call's round trips.
+const MOST_SENT_AGAIN: u64 = 1 << 10;
+/// How much of one call's puts, gets and copies there is, unless a single one is longer.
+const MOST_BYTES: u64 = 256 << 10;
 
 /// What is known of a machine.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +26,8 @@ pub struct Findings {
     pub call_us: f64,
     pub inside: Option<LevelFile>,
     pub between: Option<LevelFile>,
+    /// What ranks do alone: at each length, and as lines.
+    pub alone: AloneFile,
     pub copy_byte_ns: f64,
     pub reduce_us: f64,
     pub reduce_byte_ns: f64,
@@ -35,6 +41,9 @@ struct Reach {
     peer: u32,
     peers: u32,
     pairs: u32,
+    /// Whether messages are what processors copy, by memory of theirs.
+    is_processors: bool,
+    /// Whether all ranks share memory, so that there are windows.
     shares_memory: bool,
 }
 
@@ -49,6 +58,7 @@ pub fn all(bed: &mut dyn Bed, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Find
         bed,
         tell,
         call_us: 0.0,
+        alone: AloneFile::default(),
         uncertain: Vec::new(),
     };
     lab.call_us = lab.ask("nothing", None, 1, 8)?.us;
@@ -56,11 +66,14 @@ pub fn all(bed: &mut dyn Bed, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Find
         call_us: lab.call_us,
         ..Findings::default()
     };
+    lab.alone(&mut findings)?;
+    lab.alone = findings.alone.clone();
     if first > 1 {
         let reach = Reach {
             peer: (first / 2).max(1),
             peers: first - (first / 2).max(1),
             pairs: first / 2,
+            is_processors: lab.bed.shares_memory(),
             // Microbenchmarks of windows ask for memory that all ranks share.
             shares_memory: first == ranks,
         };
@@ -77,13 +90,11 @@ pub fn all(bed: &mut dyn Bed, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Find
                 1 => ranks / 2,
                 _ => first.min(ranks - first),
             },
+            is_processors: false,
             shares_memory: false,
         };
         findings.between = Some(lab.level(reach)?);
     }
-    findings.copy_byte_ns = lab.line(Collective::Alltoall, "copies")?.1;
-    (findings.reduce_us, findings.reduce_byte_ns) =
-        lab.line(Collective::Allreduce, "reductions")?;
     findings.uncertain = lab.uncertain;
     Ok(findings)
 }
@@ -93,6 +104,7 @@ struct Lab<'a> {
     bed: &'a mut dyn Bed,
     tell: &'a mut dyn FnMut(&str),
     call_us: f64,
+    alone: AloneFile,
     uncertain: Vec<f64>,
 }
 
@@ -105,6 +117,8 @@ struct Point {
     /// A further message to another peer, and from another one; of a train, where there is one peer alone.
     scatter_us: f64,
     gather_us: f64,
+    /// A further message of rank 0, to its own end.
+    send_us: f64,
     /// For how long each message of pairs that exchange has what they share, at both ends.
     shared_us: f64,
 }
@@ -142,43 +156,49 @@ impl Lab<'_> {
         Ok(sample)
     }
 
-    /// What one more takes, by what many and few take.
+    /// What one more takes, by what many and few take: until all are done, and until rank 0 is.
     fn further(
         &mut self,
         name: &'static str,
         peer: u32,
         [few, many]: [u32; 2],
         bytes: u64,
-    ) -> anyhow::Result<f64> {
-        let short = self.ask(name, Some(peer), few, bytes)?.us;
-        let long = self.ask(name, Some(peer), many, bytes)?.us;
-        Ok(((long - short) / f64::from(many - few)).max(0.0))
+    ) -> anyhow::Result<[f64; 2]> {
+        let short = self.ask(name, Some(peer), few, bytes)?;
+        let long = self.ask(name, Some(peer), many, bytes)?;
+        let one = |us: f64| (us / f64::from(many - few)).max(0.0);
+        Ok([one(long.us - short.us), one(long.own_us - short.own_us)])
     }
 
     fn point(&mut self, reach: Reach, bytes: u64) -> anyhow::Result<Point> {
         let Reach {
             peer, peers, pairs, ..
         } = reach;
-        let trips = self.ask("round-trip", Some(peer), AGAIN, bytes)?.us;
-        let way_us = ((trips - self.call_us) / f64::from(2 * AGAIN)).max(0.0);
-        let train_us = self.further("train", peer, TRAIN, bytes)?;
+        // What was sent before is in the receiver's cache: only short messages, which are copied on, can be sent again.
+        let trips = (MOST_SENT_AGAIN / bytes).clamp(1, u64::from(AGAIN)) as u32;
+        let trips_us = self.ask("round-trip", Some(peer), trips, bytes)?.us;
+        let way_us = ((trips_us - self.call_us) / f64::from(2 * trips)).max(0.0);
+        let train = self.further("train", peer, TRAIN, bytes)?;
+        // What is sent was copied before.
+        let [train_us, send_us] = train.map(|us| (us - self.copy_us(bytes)).max(0.0));
         let (mut scatter_us, mut gather_us) = (train_us, train_us);
         if peers > 1 {
-            scatter_us = self.further("scatter", peer, [1, peers], bytes)?;
-            gather_us = self.further("gather", peer, [1, peers], bytes)?;
+            [scatter_us, _] = self.further("scatter", peer, [1, peers], bytes)?;
+            [gather_us, _] = self.further("gather", peer, [1, peers], bytes)?;
         }
         let shared_us = match pairs {
             0 | 1 => {
                 let both = self.ask("butterfly", Some(peer), 1, bytes)?.us;
                 (both - self.call_us - way_us).max(0.0)
             }
-            _ => self.further("butterfly", peer, [1, pairs], bytes)? / 2.0,
+            _ => self.further("butterfly", peer, [1, pairs], bytes)?[0] / 2.0,
         };
         Ok(Point {
             bytes,
             way_us,
             scatter_us,
             gather_us,
+            send_us,
             shared_us,
         })
     }
@@ -218,11 +238,20 @@ impl Lab<'_> {
         self.between(reach, [here, other], halvings - 1, points)
     }
 
+    /// What a copy takes.
+    fn copy_us(&self, bytes: u64) -> f64 {
+        super::solve::Lines(&self.alone.bytes, &self.alone.copy_us).at(bytes)
+    }
+
     fn level(&mut self, reach: Reach) -> anyhow::Result<LevelFile> {
         let points = self.points(reach)?;
         let mut file = LevelFile::default();
         for point in &points {
-            super::solve::push(&mut file, point.bytes, &point.terms());
+            let terms = point.terms();
+            match reach.is_processors {
+                true => super::solve::push_of_processors(&mut file, point.bytes, &terms),
+                false => super::solve::push(&mut file, point.bytes, &terms),
+            }
         }
         if reach.shares_memory {
             file.window = Some(self.window(reach.peer, &file.bytes)?);
@@ -230,33 +259,60 @@ impl Lab<'_> {
         Ok(file)
     }
 
+    /// What puts and gets take of memory that the other rank has just read, or written: the other rank's copies are taken off.
     fn window(&mut self, peer: u32, lengths: &[u64]) -> anyhow::Result<WindowFile> {
         let mut window = WindowFile::default();
-        let again = f64::from(AGAIN);
         let trips = self.ask("notices", Some(peer), AGAIN, 8)?.us;
         // What raises a flag is a store: it is a part of the way that nobody sees apart.
-        window.notice_us = ((trips - self.call_us) / (2.0 * again)).max(0.0);
+        window.notice_us = ((trips - self.call_us) / f64::from(2 * AGAIN)).max(0.0);
         for bytes in lengths {
-            let put = self.ask("puts", Some(peer), AGAIN, *bytes)?.us;
-            let get = self.ask("gets", Some(peer), AGAIN, *bytes)?.us;
-            window.put_us.push(((put - self.call_us) / again).max(0.0));
-            window.get_us.push(((get - self.call_us) / again).max(0.0));
+            let mut of = |name| {
+                let many = (MOST_SENT_AGAIN / *bytes).clamp(1, u64::from(AGAIN)) as u32;
+                let us = self.ask(name, Some(peer), many, *bytes)?.us;
+                let us = us - self.call_us - window.notice_us;
+                let both_us = us / f64::from(many);
+                // No transfer is shorter than a copy in one's own cache.
+                let one_us = both_us - self.copy_us(*bytes);
+                Ok::<_, anyhow::Error>(one_us.max(both_us / 2.0).max(0.0))
+            };
+            let (put_us, get_us) = (of("puts")?, of("gets")?);
+            window.put_us.push(put_us);
+            window.get_us.push(get_us);
         }
         Ok(window)
     }
 
-    /// The line that fits what rank 0 does alone best, relatively: microseconds for any length, and nanoseconds a byte.
-    fn line(&mut self, collective: Collective, name: &'static str) -> anyhow::Result<(f64, f64)> {
-        let mut points = Vec::new();
-        for exponent in EXPONENTS.step_by(2) {
+    /// What rank 0 does alone: copies and reductions.
+    fn alone(&mut self, findings: &mut Findings) -> anyhow::Result<()> {
+        for exponent in EXPONENTS {
             let bytes = 1_u64 << exponent;
-            let us = self.ask_of(collective, name, (None, AGAIN), bytes)?.us;
-            let us = ((us - self.call_us) / f64::from(AGAIN)).max(1e-6);
-            points.push((bytes as f64, us));
+            let mut one = |collective, name| {
+                let many = again(bytes);
+                let us = self.ask_of(collective, name, (None, many), bytes)?.us;
+                Ok::<_, anyhow::Error>(((us - self.call_us) / f64::from(many)).max(1e-6))
+            };
+            let copy_us = one(Collective::Alltoall, "copies")?;
+            let reduce_us = one(Collective::Allreduce, "reductions")?;
+            findings.alone.bytes.push(bytes);
+            findings.alone.copy_us.push(copy_us);
+            findings.alone.reduce_us.push(reduce_us);
         }
-        let (fixed_us, byte_us) = super::solve::line(&points);
-        Ok((fixed_us, byte_us * 1e3))
+        let AloneFile {
+            bytes,
+            copy_us,
+            reduce_us,
+        } = &findings.alone;
+        findings.copy_byte_ns = super::solve::line(bytes, copy_us).1 * 1e3;
+        let (fixed_us, byte_us) = super::solve::line(bytes, reduce_us);
+        (findings.reduce_us, findings.reduce_byte_ns) = (fixed_us, byte_us * 1e3);
+        Ok(())
     }
+}
+
+/// How often what is so long is done in one call: short ones often, as clocks are coarse; long ones once, as collectives do, which find
+/// none of it in caches.
+fn again(bytes: u64) -> u32 {
+    (MOST_BYTES / bytes).clamp(1, u64::from(AGAIN)) as u32
 }
 
 impl Point {
@@ -265,6 +321,7 @@ impl Point {
             way_us: self.way_us,
             scatter_us: self.scatter_us,
             gather_us: self.gather_us,
+            send_us: self.send_us,
             shared_us: self.shared_us,
         }
     }

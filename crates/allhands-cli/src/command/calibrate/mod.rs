@@ -7,7 +7,7 @@ mod solve;
 #[cfg(test)]
 mod tests;
 
-use super::bench::{hosts, processes, team::Team};
+use super::bench::{cell::Among, hosts, processes, team::Team};
 use super::simulate::machine::Machine;
 use crate::output;
 use allhands_core::machine::Nodes;
@@ -55,6 +55,8 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
+/// Of how many places in memory each question is asked.
+const MEMORIES: usize = 5;
 /// About how many questions there are for a level.
 const QUESTIONS: f64 = 250.0;
 
@@ -117,6 +119,12 @@ fn real(arguments: &Arguments) -> anyhow::Result<Option<String>> {
         let is_first = among.comm.rank() == 0;
         let what = format!("{} ranks over {}", among.comm.size(), team.transport.name());
         let ranks = among.comm.size() as u32;
+        let mut among = vec![among];
+        if network.is_none() {
+            for _ in 1..MEMORIES {
+                among.push(Among::near(among[0].comm.dup()?));
+            }
+        }
         let share = Duration::from_secs_f64(arguments.time / QUESTIONS);
         let findings = measured(&mut Real { among, share })?;
         let text = file::text(&findings, &what, ranks)?;

@@ -11,6 +11,8 @@ pub struct Terms {
     pub scatter_us: f64,
     /// A further one from another peer: the most of or(m) and g(m).
     pub gather_us: f64,
+    /// A further one until its sender has done its part: os(m), where it need not wait for its port.
+    pub send_us: f64,
     /// What each message has of what all share, at each end.
     pub shared_us: f64,
 }
@@ -35,18 +37,69 @@ pub fn push(file: &mut LevelFile, bytes: u64, terms: &Terms) {
         true => port_us.min(latency_us),
         false => 0.0,
     };
-    file.bytes.push(bytes);
-    file.send_us.push(rounded(send_us));
-    file.receive_us.push(rounded(receive_us));
-    file.latency_us.push(rounded(latency_us));
-    file.gap_us.push(rounded(gap_us));
-    file.shared_us.push(rounded(shared_us));
+    add(
+        file,
+        bytes,
+        [send_us, receive_us, latency_us, gap_us, shared_us],
+    );
 }
 
-/// The line through points by least squares of relative errors: at 0, and its slope.
-pub fn line(points: &[(f64, f64)]) -> (f64, f64) {
+/// The same where messages are copied by processors, and no port does anything: a sender's own end tells os(m), and a further message at
+/// its receiver or(m), which is the greater of the two.
+pub fn push_of_processors(file: &mut LevelFile, bytes: u64, terms: &Terms) {
+    let way_us = terms.way_us;
+    let send_us = terms.send_us.min(way_us);
+    let receive_us = terms.gather_us.min(way_us - send_us);
+    let rest_us = way_us - send_us - receive_us;
+    // What messages share is of the way, even where two that go both ways take longer than twice of it.
+    let shared_us = terms.shared_us.min(rest_us / 2.0);
+    let latency_us = rest_us - 2.0 * shared_us;
+    add(
+        file,
+        bytes,
+        [send_us, receive_us, latency_us, 0.0, shared_us],
+    );
+}
+
+fn add(file: &mut LevelFile, bytes: u64, times_us: [f64; 5]) {
+    file.bytes.push(bytes);
+    let columns = [
+        &mut file.send_us,
+        &mut file.receive_us,
+        &mut file.latency_us,
+        &mut file.gap_us,
+        &mut file.shared_us,
+    ];
+    columns
+        .into_iter()
+        .zip(times_us)
+        .for_each(|(column, us)| column.push(rounded(us)));
+}
+
+/// Times at some lengths, with lines between them.
+pub struct Lines<'a>(pub &'a [u64], pub &'a [f64]);
+
+impl Lines<'_> {
+    /// The time at a length; beyond the first or the last length theirs.
+    pub fn at(&self, bytes: u64) -> f64 {
+        let Lines(lengths, times) = *self;
+        let next = lengths.partition_point(|length| *length < bytes);
+        match (next.checked_sub(1), lengths.get(next)) {
+            (Some(before), Some(after)) => {
+                let part = (bytes - lengths[before]) as f64 / (after - lengths[before]) as f64;
+                times[before] + part * (times[next] - times[before])
+            }
+            (Some(before), None) => times[before],
+            (None, _) => times.first().copied().unwrap_or(0.0),
+        }
+    }
+}
+
+/// The line through times at some lengths by least squares of relative errors: at 0, and its slope.
+pub fn line(lengths: &[u64], times: &[f64]) -> (f64, f64) {
     let mut sums = [0.0; 5];
-    for (x, y) in points {
+    for (bytes, y) in lengths.iter().zip(times) {
+        let x = *bytes as f64;
         let weight = 1.0 / (y * y);
         let terms = [
             weight,
@@ -82,9 +135,16 @@ mod tests {
 
     #[test]
     fn a_line_is_found_again() {
-        let points = [8.0, 64.0, 4096.0].map(|x| (x, 0.5 + 0.25 * x));
-        let (at_0, slope) = line(&points);
+        let lengths = [8, 64, 4096];
+        let times = lengths.map(|bytes| 0.5 + 0.25 * bytes as f64);
+        let (at_0, slope) = line(&lengths, &times);
         assert!((at_0 - 0.5).abs() < 1e-9 && (slope - 0.25).abs() < 1e-9);
-        assert_eq!(line(&points[..1]), (0.0, 0.0));
+        assert_eq!(line(&lengths[..1], &times), (0.0, 0.0));
+        for bytes in [8, 24, 64, 1000] {
+            let between = Lines(&lengths, &times).at(bytes);
+            assert!((between - 0.5 - 0.25 * bytes as f64).abs() < 1e-9);
+        }
+        assert_eq!(Lines(&lengths, &times).at(1), times[0]);
+        assert_eq!(Lines(&lengths, &times).at(9999), times[2]);
     }
 }

@@ -1,5 +1,6 @@
 //! Machines as files: built in, or the user's own.
 
+mod call;
 mod cell;
 pub mod cluster;
 mod constants;
@@ -12,9 +13,9 @@ mod times;
 mod torus;
 
 use super::soon::Soon;
-use allhands_core::algorithm::{Algorithm, Layer};
+use allhands_core::algorithm::Layer;
 use allhands_core::machine::{Fabrics, Nodes, Torus};
-use allhands_core::schedule::{Layout, Plan, Shape};
+use allhands_core::schedule::Plan;
 use allhands_core::simulate::cell::{Cell, Level};
 use allhands_core::simulate::{
     Dragonfly, FatTree, Flat, Linear, Link, Network as Model, Observer, Outcome, PLogP, Processor,
@@ -231,6 +232,9 @@ impl Machine {
             machine.processor.reduce_us,
             machine.processor.reduce_byte_ns,
         ) = (0.0, 0.0);
+        if let Network::Cluster(file) = &mut machine.network {
+            file.combine_for_nothing();
+        }
         machine
     }
 
@@ -355,31 +359,6 @@ impl Machine {
     /// As for [`Machine::simulate`].
     pub fn outcome(&self, job: Job<'_>) -> anyhow::Result<Outcome> {
         Ok(self.simulate(job, &mut Soon, None)?.outcome)
-    }
-
-    /// When the last rank is done with a call of `bytes` bytes in elements of so many, in microseconds.
-    ///
-    /// # Errors
-    /// What keeps the call from its end.
-    pub fn completes_us(
-        &self,
-        (algorithm, shape): (&Algorithm, &Shape),
-        (bytes, element_bytes): (usize, usize),
-    ) -> anyhow::Result<f64> {
-        let layout = Layout::regular(shape.call.collective, bytes / element_bytes);
-        let plans: Result<Vec<Plan>, _> = (0..shape.ranks())
-            .map(|rank| {
-                let schedule = algorithm.schedule(shape, rank);
-                Plan::lower(&schedule, &shape.call, &layout, element_bytes)
-            })
-            .collect();
-        let plans = plans.with_context(|| format!("{} {}", algorithm.collective, algorithm.name));
-        let outcome = self.outcome(Job {
-            layer: algorithm.layer,
-            plans: &plans?,
-            nodes: &shape.nodes,
-        })?;
-        Ok(outcome.completion_ps() as f64 / 1e6)
     }
 
     /// Runs the plans of all ranks on it while somebody looks on; what its links do is noted if it is watched.

@@ -1,11 +1,12 @@
 //! `allhands tune`: measures what is fastest on this machine, and installs the table by which calls choose.
 
+#[cfg(target_os = "linux")]
+mod apart;
 mod race;
 mod store;
 mod team;
 
-use super::memory;
-use crate::ranks::Ranks;
+use super::{bench, memory};
 use crate::sizes::say;
 use crate::{interrupt, names, output, sizes};
 use allhands::policy::{self, predict};
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use store::Store;
-use team::{Request, Team, Transport};
+use team::{Request, Team};
 
 /// Measure what is fastest on this machine, and choose by it from then on
 ///
@@ -28,6 +29,10 @@ use team::{Request, Team, Transport};
 /// the winner is clear or the time for this size is up. What the built-in table chooses stays where nothing
 /// else is measurably faster (by 5 %). Ranks are processes that share memory or, with --transport threads,
 /// threads of this process; the table serves both.
+///
+/// Between hosts (--transport tcp or ofi, with --hosts as for `allhands bench`) the forecast proposes: what it takes for near the best
+/// is measured by turns, and what is measurably faster (by 3 %) takes the place of what it chooses, on these nodes, where the network's times
+/// are like those of now. Where it names no second, or where calls take too long for the time there is, its choice stands.
 ///
 /// The table goes to the user's cache ($XDG_CACHE_HOME or ~/.cache)/allhands/tuned-MACHINE-VERSION.toml,
 /// where every program that uses Allhands finds it; `allhands explain` says what is chosen from it. Remove the
@@ -41,25 +46,21 @@ use team::{Request, Team, Transport};
 /// Examples:
 ///   allhands tune
 ///   allhands tune allreduce broadcast --ranks 2,4 --bytes 8,4K,1M --time 60
+///   allhands tune --transport tcp --hosts a,b,c,d
 ///   allhands tune --resume
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, mut_arg("transport", |transport| transport.default_value("shm")))]
 pub struct Arguments {
     /// Only these collectives
     #[arg(value_parser = names::collective)]
     collectives: Vec<Collective>,
 
-    /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64 [default: 2,4,8 and the number of cores]
-    #[arg(long, short = 'n')]
-    ranks: Option<Ranks>,
+    #[command(flatten)]
+    team: bench::team::Team,
 
     /// Sizes, such as 8,64K,64KiB,1MB (all powers of 2): a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
     #[arg(long, value_delimiter = ',', value_parser = sizes::of_elements, default_values = ["8", "32", "128", "512", "2K", "8K", "32K", "128K", "512K", "4M"])]
     bytes: Vec<usize>,
-
-    /// What ranks are: processes that share memory (shm), or threads of this process
-    #[arg(long, default_value = "shm")]
-    transport: Transport,
 
     /// Seconds for everything
     #[arg(long, value_name = "S", default_value_t = 300.0)]
@@ -108,6 +109,10 @@ const RANKED: usize = 4;
 
 /// Measures and writes the table; exit status 1 if any result is wrong.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    #[cfg(target_os = "linux")]
+    if arguments.team.transport.network().is_some() {
+        return apart::run(arguments, &mut std::io::stdout());
+    }
     if team::is_member()? {
         return team::serve();
     }
@@ -118,12 +123,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         "--time {}: how many seconds there are, more than 0",
         arguments.time
     );
-    let file = arguments.output.clone().or_else(policy::file);
-    let file = file
-        .context("this user has no cache folder ($HOME is not set); name a file with --output")?;
-    output::check_folder(store::folder(&file))?;
-    output::check_file(&file)?;
-    let mut store = Store::open(file, arguments.resume)?;
+    let mut store = open(arguments)?;
     let mut contests = contests(arguments)?;
     let known = |c: &Contest| {
         let row = store.table().row(c.collective, c.ranks, c.oversubscribed);
@@ -141,7 +141,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         arguments.time
     )?;
     interrupt::ask_first();
-    let mut team = Team::new(arguments.transport);
+    let mut team = Team::new(arguments.team.transport);
     let (done, wrong) = contend_all(&contests, budget, (&mut team, &mut store), &mut out)?;
     if interrupt::is_asked() {
         let file = store.partial();
@@ -166,6 +166,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         writeln!(out, "{line}")?;
     }
     Ok(ExitCode::from(u8::from(!wrong.is_empty())))
+}
+
+/// The table that is to be made, if its file can be written.
+fn open(arguments: &Arguments) -> anyhow::Result<Store> {
+    let file = arguments.output.clone().or_else(policy::file);
+    let file = file
+        .context("this user has no cache folder ($HOME is not set); name a file with --output")?;
+    output::check_folder(store::folder(&file))?;
+    output::check_file(&file)?;
+    Store::open(file, arguments.resume)
 }
 
 /// Measures place by place until the time is up; gives how many, and what was wrong.
@@ -234,10 +244,18 @@ fn progress_bar(places: usize) -> ProgressBar {
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
+/// What was asked for.
+fn collectives(arguments: &Arguments) -> Vec<Collective> {
+    match arguments.collectives.as_slice() {
+        [] => Collective::ALL.to_vec(),
+        named => named.to_vec(),
+    }
+}
+
 /// Everything to measure, by number of ranks, collective and size.
 fn contests(arguments: &Arguments) -> anyhow::Result<Vec<Contest>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let ranks = match &arguments.ranks {
+    let ranks = match &arguments.team.ranks {
         Some(ranks) => ranks.0.clone(),
         None => {
             let mut ranks = vec![2, 4, 8, cores.clamp(2, 256) as u32];
@@ -246,15 +264,12 @@ fn contests(arguments: &Arguments) -> anyhow::Result<Vec<Contest>> {
             ranks
         }
     };
-    let collectives = match arguments.collectives.as_slice() {
-        [] => &Collective::ALL[..],
-        named => named,
-    };
+    let collectives = collectives(arguments);
     let policy = Policy::shared_memory();
     let mut contests = Vec::new();
     for ranks in ranks {
         anyhow::ensure!(ranks <= 256, "at most 256 ranks, not {ranks}");
-        for &collective in collectives {
+        for &collective in &collectives {
             let sizes = match collective {
                 Collective::Barrier => &[0],
                 _ => arguments.bytes.as_slice(),

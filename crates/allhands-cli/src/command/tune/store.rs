@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const HEAD: &str = "\
-# What is fastest on this machine among ranks that share memory, measured by `allhands tune`.
+# What is fastest on this machine, among ranks that share memory or on the nodes that a row names, measured by `allhands tune`.
 # A number is a size in bytes; behind it algorithms, the best first, each with its median microseconds.
 # `allhands explain` says what is chosen from it; without this file the built-in table decides.
 ";
@@ -58,9 +58,11 @@ impl Store {
 
     /// Adds a cell, and keeps what there is in case this program is ended.
     pub fn add(&mut self, row: Row, cell: Cell) -> anyhow::Result<()> {
-        let known = self
-            .table
-            .row(row.collective, row.ranks, row.oversubscribed);
+        let (collective, ranks) = (row.collective, row.ranks);
+        let known = match &row.site {
+            Some(site) => self.table.row_at(collective, ranks, site),
+            None => self.table.row(collective, ranks, row.oversubscribed),
+        };
         let mut row = known.cloned().unwrap_or(row);
         row.measured = Some(self.day.clone());
         row.insert(cell);

@@ -6,7 +6,7 @@
 //! ```
 
 use crate::command::bench::cell::{self, Among, Cell, Least, Record};
-use crate::command::bench::spread::Spread;
+use crate::command::bench::team::Transport;
 use crate::{interrupt, names};
 use allhands::{Communicator, launch};
 use anyhow::Context;
@@ -17,15 +17,6 @@ use std::time::Duration;
 
 /// Tells a process that it is a rank of a team.
 const MEMBER: &str = "ALLHANDS_TUNE_MEMBER";
-
-/// What ranks are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Transport {
-    /// Threads of this process.
-    Threads,
-    /// Processes that share memory.
-    Shm,
-}
 
 /// What is to be measured.
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,16 +32,9 @@ pub struct Request {
 impl Request {
     fn cell(&self) -> anyhow::Result<Cell> {
         let collective = names::collective(&self.collective).map_err(anyhow::Error::msg)?;
-        Ok(Cell {
-            algorithm: names::algorithm(collective, &self.algorithm)?.0,
-            parameters: self.parameters.clone(),
-            ranks: self.ranks,
-            root: 0,
-            bytes: self.bytes,
-            spread: Spread::Regular,
-            torus: None,
-            fresh: false,
-        })
+        let (algorithm, _) = names::algorithm(collective, &self.algorithm)?;
+        let named = (algorithm, &self.parameters[..]);
+        Ok(Cell::regular(named, self.ranks, self.bytes))
     }
 
     fn budget(&self) -> Duration {
@@ -93,7 +77,7 @@ impl Team {
                 let cell = request.cell().map_err(|e| format!("{e:#}"))?;
                 cell::measure(&cell, (request.budget(), Least::Three))
             }
-            Transport::Shm => {
+            Transport::Shm | Transport::Tcp | Transport::Ofi => {
                 let asked = self.processes(request.ranks).and_then(|p| p.ask(request));
                 asked.map_err(|e| {
                     self.processes = None;

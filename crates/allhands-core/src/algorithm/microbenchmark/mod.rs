@@ -90,9 +90,9 @@ fn room(b: &mut Builder, blocks: u32) -> Blocks {
     b.scratch(ONE, blocks)
 }
 
-/// A window with room for a message.
-fn window(b: &mut Builder) -> Blocks {
-    b.window(ONE, 1)
+/// A window with room for so many messages.
+fn window(b: &mut Builder, blocks: u32) -> Blocks {
+    b.window(ONE, blocks)
 }
 
 /// Rank 0 does something, so often, one after another.

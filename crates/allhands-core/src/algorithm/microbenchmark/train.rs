@@ -1,7 +1,7 @@
-//! A train: rank 0 sends so many messages to one peer, which says when it has all: a further one takes what saturates, the naive g(m).
+//! A train: rank 0 copies its message so often, and sends all of them to one peer: a further one takes what saturates, the naive g(m), and of rank 0 itself os(m).
 //!
 //! ```text
-//! 0 ══▶ peer ┄┄▶ 0
+//! 0 ══▶ peer
 //! ```
 //!
 //! Source: the way of Kielmann et al., with which C 7.2 compares; what several peers wait for at once it does not see.
@@ -22,14 +22,13 @@ pub const ALGORITHM: Algorithm = Algorithm {
 fn build(b: &mut Builder) {
     let (peer, rank, many) = (peer(b), b.rank(), many(b));
     if rank == 0 {
-        let input = b.input();
-        (0..many).for_each(|_| b.send(peer, input.at(peer)));
+        // What was sent before would be in the receiver's cache, and a message less than those of collectives.
+        let (input, room) = (b.input(), room(b, many));
+        (0..many).for_each(|message| b.copy(input.at(peer), room.at(message)));
         b.step();
-        b.recv_token(peer);
+        (0..many).for_each(|message| b.send(peer, room.at(message)));
     } else if rank == peer {
         let room = room(b, many);
         (0..many).for_each(|message| b.recv(0, room.at(message)));
-        b.step();
-        b.send_token(0);
     }
 }

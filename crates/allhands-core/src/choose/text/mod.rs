@@ -15,6 +15,9 @@
 //! 4096 = ["ring 21.400", "shared-memory:work=parts 22.910"]
 //! ```
 //!
+//! Rows of ranks on several nodes have the network's name as their transport, and say where they were measured: `nodes = "8x1"`,
+//! `latency_ns = 501000`, `burst_overhead_ns = 22000`, `byte_fs = 40016000`.
+//!
 //! A number stands for a size in bytes; behind it the algorithms, the best first, each with its median time in
 //! microseconds if it was measured.
 
@@ -24,8 +27,9 @@ mod tests;
 
 pub use reader::{Mistake, TableError};
 
-use super::table::{Cell, Entry, Row, Table};
+use super::table::{Cell, Entry, Row, Site, Table};
 use crate::call::Collective;
+use crate::machine::Nodes;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -33,14 +37,18 @@ use reader::{Reader, Value};
 
 /// The format that is written and read.
 const FORMAT: u64 = 1;
-/// The transport that tables are for: ranks that share memory.
-const TRANSPORT: &str = "shm";
+/// The transport of ranks that share memory.
+const SHARED_MEMORY: &str = "shm";
 
 /// A row as far as it has been read.
 #[derive(Default)]
 struct Draft {
     line: usize,
-    transport: Option<()>,
+    transport: Option<String>,
+    nodes: Option<String>,
+    latency_ns: Option<u64>,
+    burst_overhead_ns: Option<u64>,
+    byte_fs: Option<u64>,
     collective: Option<Collective>,
     ranks: Option<u32>,
     oversubscribed: Option<bool>,
@@ -65,10 +73,22 @@ fn once<T>(
 impl Draft {
     fn put(&mut self, reader: &Reader<'_>, key: &str, value: Value) -> Result<(), TableError> {
         let right = match (key, value) {
-            ("transport", Value::Text(text)) if text == TRANSPORT => {
-                return once(reader, &mut self.transport, key, ());
+            ("transport", Value::Text(text)) if !text.is_empty() => {
+                return once(reader, &mut self.transport, key, text);
             }
-            ("transport", _) => "\"shm\", for ranks that share memory",
+            ("transport", _) => "\"shm\", for ranks that share memory, or a network, as \"tcp\"",
+            ("nodes", Value::Text(text)) if text.parse::<Nodes>().is_ok() => {
+                return once(reader, &mut self.nodes, key, text);
+            }
+            ("nodes", _) => "how many ranks share memory, as in \"8x1\" or \"4,2\"",
+            ("latency_ns", Value::Number(ns)) => {
+                return once(reader, &mut self.latency_ns, key, ns);
+            }
+            ("burst_overhead_ns", Value::Number(ns)) => {
+                return once(reader, &mut self.burst_overhead_ns, key, ns);
+            }
+            ("byte_fs", Value::Number(fs)) => return once(reader, &mut self.byte_fs, key, fs),
+            ("latency_ns" | "burst_overhead_ns" | "byte_fs", _) => "a time, a whole number",
             ("collective", Value::Text(name)) => {
                 let Some(collective) = Collective::from_name(&name) else {
                     return reader.mistake(Mistake::NoSuchCollective { name });
@@ -98,7 +118,7 @@ impl Draft {
         let Ok(bytes) = key.parse() else {
             let (key, known) = (
                 key.into(),
-                "transport, collective, ranks, oversubscribed, measured and numbers of bytes",
+                "transport, collective, ranks, oversubscribed, measured, nodes, latency_ns, burst_overhead_ns, byte_fs and numbers of bytes",
             );
             return reader.mistake(Mistake::UnknownKey { key, known });
         };
@@ -123,11 +143,21 @@ impl Draft {
         let line = self.line;
         let wrong = |mistake| TableError { line, mistake };
         let lacks = |key| wrong(Mistake::Lacks { key });
-        self.transport.ok_or(lacks("transport"))?;
+        let transport = self.transport.ok_or(lacks("transport"))?;
+        let site = match (transport.as_str(), self.nodes) {
+            (SHARED_MEMORY, _) => None,
+            (_, nodes) => Some(Site {
+                transport,
+                nodes: nodes.ok_or(lacks("nodes"))?,
+                latency_ns: self.latency_ns.ok_or(lacks("latency_ns"))?,
+                burst_overhead_ns: self.burst_overhead_ns.ok_or(lacks("burst_overhead_ns"))?,
+                byte_fs: self.byte_fs.ok_or(lacks("byte_fs"))?,
+            }),
+        };
         let collective = self.collective.ok_or(lacks("collective"))?;
         let ranks = self.ranks.ok_or(lacks("ranks"))?;
         let oversubscribed = self.oversubscribed.ok_or(lacks("oversubscribed"))?;
-        let mut row = Row::new(collective, ranks, oversubscribed);
+        let mut row = Row::new(collective, ranks, oversubscribed).on(site);
         row.measured = self.measured;
         if self.cells.is_empty() {
             return Err(lacks("BYTES"));
@@ -280,13 +310,27 @@ impl fmt::Display for Table {
         writeln!(f, "machine = {}", Quoted(&self.machine))?;
         writeln!(f, "version = {}", Quoted(&self.version))?;
         for row in self.rows() {
-            writeln!(f, "\n[[row]]\ntransport = \"{TRANSPORT}\"")?;
+            let transport = row
+                .site
+                .as_ref()
+                .map_or(SHARED_MEMORY, |site| &site.transport);
+            writeln!(f, "\n[[row]]\ntransport = {}", Quoted(transport))?;
             writeln!(f, "collective = \"{}\"", row.collective)?;
             writeln!(
                 f,
                 "ranks = {}\noversubscribed = {}",
                 row.ranks, row.oversubscribed
             )?;
+            if let Some(site) = &row.site {
+                writeln!(
+                    f,
+                    "nodes = {}\nlatency_ns = {}\nburst_overhead_ns = {}\nbyte_fs = {}",
+                    Quoted(&site.nodes),
+                    site.latency_ns,
+                    site.burst_overhead_ns,
+                    site.byte_fs
+                )?;
+            }
             if let Some(day) = &row.measured {
                 writeln!(f, "measured = {}", Quoted(day))?;
             }

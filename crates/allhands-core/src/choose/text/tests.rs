@@ -40,6 +40,13 @@ fn what_is_written_is_read_back() {
         for (ranks, oversubscribed) in [(1, false), (8, true), (3, true)] {
             let mut row = Row::new(collective, ranks, oversubscribed);
             row.measured = (ranks == 3).then(|| "2026-01-30".into());
+            row.site = (ranks == 8).then(|| Site {
+                transport: "tcp".into(),
+                nodes: "4,4".into(),
+                latency_ns: 1,
+                burst_overhead_ns: 2,
+                byte_fs: 3,
+            });
             for bytes in [0, 8, 1 << 40] {
                 number = number.wrapping_mul(6_364_136_223_846_793_005) >> 13;
                 let text = |us: &str| entry(&alloc::format!("a-{number}:b={number}{us}")).unwrap();
@@ -116,7 +123,16 @@ fn mistakes_of_rows_are_named() {
             6,
             "no collective 'scam'; there are barrier",
         ),
-        ("\"shm\"", "\"ib\"", 5, "'transport' must be \"shm\""),
+        ("\"shm\"", "\"\"", 5, "'transport' must be \"shm\""),
+        ("\"shm\"", "\"tcp\"", 4, "'nodes' is missing"),
+        ("\"shm\"", "\"tcp\"\nnodes = \"many\"", 6, "as in \"8x1\""),
+        (
+            "\"shm\"",
+            "\"tcp\"\nnodes = \"2x2\"",
+            4,
+            "'latency_ns' is missing",
+        ),
+        ("\"shm\"", "\"tcp\"\nbyte_fs = \"4\"", 6, "a whole number"),
         ("= 4", "= 0", 7, "at least 1"),
         ("= 4", "= 4294967296", 7, "at least 1"),
         ("true", "1", 8, "true (more ranks than cores) or false"),

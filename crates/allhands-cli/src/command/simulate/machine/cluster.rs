@@ -2,7 +2,7 @@
 
 use super::{Times, linear, picoseconds};
 use allhands_core::machine::Nodes;
-use allhands_core::simulate::{Cluster, ClusterTimes, Curves, WindowCurves};
+use allhands_core::simulate::{AloneCurves, Cluster, ClusterTimes, Curves, WindowCurves};
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,21 @@ pub struct ClusterFile {
     /// Between ranks of different nodes; without it all ranks are on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<LevelFile>,
+    /// What ranks do alone, in place of [processor]'s lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<AloneFile>,
+}
+
+/// What a rank does alone, for each of some lengths.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AloneFile {
+    /// The lengths, rising.
+    pub bytes: Vec<u64>,
+    /// To copy so much.
+    pub copy_us: Vec<f64>,
+    /// γ(m): to combine two operands of that length.
+    pub reduce_us: Vec<f64>,
 }
 
 /// What messages of a level take, for each of some lengths.
@@ -99,6 +114,13 @@ impl ClusterFile {
         Ok(Cluster::new(&node_of, self.times(processor)?))
     }
 
+    /// Has ranks combine for nothing.
+    pub(super) fn combine_for_nothing(&mut self) {
+        if let Some(alone) = &mut self.alone {
+            alone.reduce_us.fill(0.0);
+        }
+    }
+
     /// What a call takes besides what it does, in picoseconds.
     pub(super) fn call_ps(&self) -> u64 {
         picoseconds(self.call_us)
@@ -116,12 +138,25 @@ impl ClusterFile {
         // Of what is not there no message goes.
         let other = inside.clone().or_else(|| between.clone());
         let other = other.context("a cluster has a level")?;
+        let mut inside = inside.unwrap_or_else(|| other.clone());
+        let alone = self.alone.as_ref().map(AloneFile::curves).transpose();
+        inside.alone = alone.context("[network.alone]")?;
         Ok(ClusterTimes {
-            between: between.unwrap_or_else(|| other.clone()),
-            inside: inside.unwrap_or(other),
+            between: between.unwrap_or(other),
+            inside,
             copy: linear(0.0, processor.copy_byte_ns),
             reduce: linear(processor.reduce_us, processor.reduce_byte_ns),
             shared_ps: 0,
+        })
+    }
+}
+
+impl AloneFile {
+    fn curves(&self) -> anyhow::Result<AloneCurves> {
+        let curve = |name: &str, times: &[f64]| super::table::curve(name, &self.bytes, times);
+        Ok(AloneCurves {
+            copy: curve("copy_us", &self.copy_us)?,
+            reduce: curve("reduce_us", &self.reduce_us)?,
         })
     }
 }
@@ -156,6 +191,7 @@ impl LevelFile {
             gap: curve("gap_us", &self.gap_us)?,
             shared: curve("shared_us", &self.shared_us)?,
             window: self.window.as_ref().map(window).transpose()?,
+            alone: None,
         })
     }
 }

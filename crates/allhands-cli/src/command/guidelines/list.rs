@@ -1,0 +1,163 @@
+//! The list of guidelines: what each collective may take, by what others take that do its work.
+
+use allhands_core::call::Collective;
+
+/// Calls, each with its size as users type it.
+pub type Calls = Vec<(Collective, usize)>;
+
+/// A guideline at a size: the left side takes no longer than the right one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guideline {
+    pub name: String,
+    pub bytes: usize,
+    pub left: Calls,
+    pub right: Calls,
+}
+
+/// The size of a call by that of the left side.
+#[derive(Clone, Copy, Debug)]
+enum Size {
+    /// As long.
+    Same,
+    /// As long as all ranks' blocks together.
+    All,
+    /// A rank's part of it, rounded up to whole elements.
+    Part,
+}
+
+/// The length of an element.
+const ELEMENT_BYTES: usize = 8;
+
+impl Size {
+    fn of(self, bytes: usize, ranks: usize) -> usize {
+        match self {
+            Size::Same => bytes,
+            Size::All => bytes * ranks,
+            Size::Part => bytes.div_ceil(ELEMENT_BYTES * ranks) * ELEMENT_BYTES,
+        }
+    }
+}
+
+use Collective::{
+    Allgather, Allreduce, Alltoall, Barrier, Broadcast, Exscan, Gather, Reduce, ReduceScatter,
+    Scan, Scatter,
+};
+use Size::{All, Part, Same};
+
+/// The patterns of PGMPI, as far as they are regular; scan's has no reduction of its own rank, which makes it stricter, and barrier's is
+/// ours.
+const PATTERNS: &[(Collective, &[(Collective, Size)])] = &[
+    (Allgather, &[(Gather, Same), (Broadcast, All)]),
+    (Allgather, &[(Allreduce, All)]),
+    (Allgather, &[(Alltoall, Same)]),
+    (Allreduce, &[(Reduce, Same), (Broadcast, Same)]),
+    (Allreduce, &[(ReduceScatter, Same), (Allgather, Part)]),
+    (Barrier, &[(Allreduce, Same)]),
+    (Broadcast, &[(Scatter, Part), (Allgather, Part)]),
+    (Gather, &[(Allgather, Same)]),
+    (Gather, &[(Reduce, All)]),
+    (Reduce, &[(Allreduce, Same)]),
+    (Reduce, &[(ReduceScatter, Same), (Gather, Part)]),
+    (ReduceScatter, &[(Allreduce, Same)]),
+    (ReduceScatter, &[(Reduce, Same), (Scatter, Part)]),
+    (Scatter, &[(Broadcast, All)]),
+    (Exscan, &[(Scan, Same)]),
+];
+
+/// All guidelines of some collectives at these sizes, in order, among so many ranks.
+pub fn all(collectives: &[Collective], sizes: &[usize], ranks: u32) -> Vec<Guideline> {
+    let mut all = Vec::new();
+    let ranks = ranks as usize;
+    for (left, right) in PATTERNS
+        .iter()
+        .filter(|pattern| collectives.contains(&pattern.0))
+    {
+        let names: Vec<&str> = right.iter().map(|call| call.0.name()).collect();
+        let name = format!("{} <= {}", left.name(), names.join(" + "));
+        // Nothing goes through a barrier; an element is what its counterpart has.
+        let sizes = match left {
+            Barrier => &[ELEMENT_BYTES],
+            _ => sizes,
+        };
+        all.extend(sizes.iter().map(|&bytes| {
+            Guideline {
+                name: name.clone(),
+                bytes,
+                left: vec![(*left, bytes)],
+                right: right
+                    .iter()
+                    .map(|(call, size)| (*call, size.of(bytes, ranks)))
+                    .collect(),
+            }
+        }));
+    }
+    let mut rising = sizes.to_vec();
+    rising.sort_unstable();
+    rising.dedup();
+    for &collective in collectives
+        .iter()
+        .filter(|collective| **collective != Barrier)
+    {
+        for pair in rising.windows(2) {
+            all.push(Guideline {
+                name: "monotony".to_string(),
+                bytes: pair[0],
+                left: vec![(collective, pair[0])],
+                right: vec![(collective, pair[1])],
+            });
+        }
+        for &bytes in rising.iter().filter(|bytes| **bytes >= 2 * ELEMENT_BYTES) {
+            let half = (
+                collective,
+                bytes.div_ceil(2 * ELEMENT_BYTES) * ELEMENT_BYTES,
+            );
+            all.push(Guideline {
+                name: "split-robustness".to_string(),
+                bytes,
+                left: vec![(collective, bytes)],
+                right: vec![half; 2],
+            });
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_do_the_same_work() {
+        let all = all(&Collective::ALL, &[8, 1024], 4);
+        let of = |name: &str| {
+            let found = all.iter().filter(|guideline| guideline.name == name);
+            found
+                .map(|guideline| guideline.right.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of("allgather <= gather + broadcast"),
+            [
+                vec![(Gather, 8), (Broadcast, 32)],
+                vec![(Gather, 1024), (Broadcast, 4096)]
+            ]
+        );
+        // No block is shorter than an element.
+        assert_eq!(
+            of("broadcast <= scatter + allgather"),
+            [
+                vec![(Scatter, 8), (Allgather, 8)],
+                vec![(Scatter, 256), (Allgather, 256)]
+            ]
+        );
+        assert_eq!(of("barrier <= allreduce"), [vec![(Allreduce, 8)]]);
+        let halves = of("split-robustness");
+        assert_eq!(
+            halves.len(),
+            10,
+            "one for each but the barrier, of the longer size"
+        );
+        assert!(halves.contains(&vec![(Scan, 512); 2]));
+        assert_eq!(of("monotony").len(), 10);
+    }
+}

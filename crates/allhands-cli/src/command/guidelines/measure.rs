@@ -1,0 +1,132 @@
+//! Guidelines measured: both sides by turns, and those that seem to be violated once more.
+
+use super::list::{self, Calls, Guideline};
+use super::{Arguments, Record, called};
+use crate::command::bench::cell::{Among, By, Cell};
+use crate::command::bench::rows::Ground;
+use crate::command::memory;
+use crate::command::paired::{self, Ratio, Runner};
+use crate::interrupt;
+use allhands_core::algorithm;
+use allhands_core::call::Collective;
+use anyhow::Context;
+use std::time::{Duration, Instant};
+
+/// What takes less than so many times as long is as fast.
+const MORE: f64 = 1.05;
+/// Rounds of both sides.
+const FEWEST_ROUNDS: usize = 4;
+const MOST_ROUNDS: usize = 10;
+/// How many times its time one may take that is measured again.
+const AGAIN: u32 = 3;
+
+/// Measures all that there is room for.
+pub fn all(
+    arguments: &Arguments,
+    (among, ground): (&mut Among, &Ground),
+    budget: Duration,
+    say: &mut dyn FnMut(Record) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let ranks = among.comm.size() as u32;
+    let collectives = match &arguments.collectives[..] {
+        [] => &Collective::ALL[..],
+        named => named,
+    };
+    let mut guidelines = list::all(collectives, &arguments.bytes, ranks);
+    let has_room = |calls: &Calls| {
+        let held = calls
+            .iter()
+            .map(|(collective, bytes)| memory::of_data(*collective, ranks as usize, *bytes));
+        ground.held(held.sum(), ranks) <= ground.most_bytes
+    };
+    guidelines.retain(|guideline| has_room(&guideline.left) && has_room(&guideline.right));
+    let begin = Instant::now();
+    for (at, guideline) in guidelines.iter().enumerate() {
+        // Calls that are served for the first time are prepared then, and everything is measured again that seems to be violated.
+        let left = budget.saturating_sub(begin.elapsed()) / (guidelines.len() - at) as u32;
+        if !paired::agreed(among, !interrupt::is_asked())? {
+            break;
+        }
+        say(Record {
+            transport: arguments.team.transport.name().to_string(),
+            ..measured(guideline, among, left)?
+        })?;
+    }
+    Ok(())
+}
+
+/// A guideline, measured for about `budget`, and once more if it seems to be violated.
+fn measured(guideline: &Guideline, among: &mut Among, budget: Duration) -> anyhow::Result<Record> {
+    let ranks = among.comm.size() as u32;
+    let is_more = |ratio: &Ratio| ratio.mean > MORE && ratio.least > 1.0;
+    let sides = || -> anyhow::Result<[Runner; 2]> {
+        Ok([
+            runner(&guideline.left, ranks)?,
+            runner(&guideline.right, ranks)?,
+        ])
+    };
+    let (mut runners, mut ratio) = both(sides()?, among, budget)?;
+    let seems = is_more(&ratio);
+    if seems {
+        (runners, ratio) = both(sides()?, among, budget * AGAIN)?;
+    }
+    let violated = seems && is_more(&ratio);
+    let said = |calls: &Calls| {
+        calls
+            .iter()
+            .map(|call| called(*call))
+            .collect::<Vec<_>>()
+            .join(" + ")
+    };
+    Ok(Record {
+        guideline: guideline.name.clone(),
+        collective: guideline.left[0].0.name().to_string(),
+        ranks,
+        bytes: guideline.bytes,
+        left: said(&guideline.left),
+        right: said(&guideline.right),
+        left_us: runners[0].us(0, 1),
+        right_us: runners[1].us(0, 1),
+        ratio: ratio.mean,
+        least: ratio.least,
+        most: ratio.most,
+        violated,
+        noise: seems && !violated,
+        rounds: runners[0].rounds_us.len(),
+        transport: String::new(),
+    })
+}
+
+fn both(
+    mut sides: [Runner; 2],
+    among: &mut Among,
+    budget: Duration,
+) -> anyhow::Result<([Runner; 2], Ratio)> {
+    paired::rounds(&mut sides, among, (budget, FEWEST_ROUNDS, MOST_ROUNDS))?;
+    let [left, right] = &sides;
+    let pairs = left
+        .rounds_us
+        .iter()
+        .copied()
+        .zip(right.rounds_us.iter().copied());
+    let ratio = paired::ratio(pairs)?;
+    Ok((sides, ratio))
+}
+
+/// What makes these calls, by whatever is chosen for them.
+fn runner(calls: &Calls, ranks: u32) -> anyhow::Result<Runner> {
+    let cell = |(collective, bytes): &(Collective, usize)| {
+        let any = algorithm::of(*collective).next();
+        let any = any.with_context(|| format!("no algorithm for {collective}"))?;
+        let bytes = match collective {
+            Collective::Barrier => 0,
+            _ => *bytes,
+        };
+        Ok(Cell::regular((any, ""), ranks, bytes))
+    };
+    let cells = calls
+        .iter()
+        .map(cell)
+        .collect::<anyhow::Result<Vec<Cell>>>();
+    Ok(Runner::new(cells?, By::Policy))
+}

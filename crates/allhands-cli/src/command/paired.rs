@@ -1,0 +1,157 @@
+//! Paired rounds: several sequences of calls measured by turns, so that what disturbs the machine disturbs all of them.
+
+use super::bench::cell::{self, Among, By, Cell, Least};
+use anyhow::{Context, ensure};
+use std::time::{Duration, Instant};
+
+/// What is measured by turns.
+pub struct Runner {
+    pub calls: Vec<Cell>,
+    pub by: By,
+    /// The median of each round, in microseconds.
+    pub rounds_us: Vec<f64>,
+}
+
+impl Runner {
+    /// Calls that have not been measured yet.
+    pub fn new(calls: Vec<Cell>, by: By) -> Runner {
+        let rounds_us = Vec::new();
+        Runner {
+            calls,
+            by,
+            rounds_us,
+        }
+    }
+
+    /// The median of the medians of rounds from `first` on, of which `step - 1` are left out between two.
+    pub fn us(&self, first: usize, step: usize) -> f64 {
+        median(self.rounds_us.iter().copied().skip(first).step_by(step))
+    }
+}
+
+/// One round of all: each is measured for its share of `share`, by `least` calls at least.
+///
+/// # Errors
+/// What failed, and why.
+pub fn round(
+    runners: &mut [Runner],
+    among: &mut Among,
+    (share, least): (Duration, Least),
+) -> anyhow::Result<()> {
+    let each = share / runners.len().max(1) as u32;
+    for runner in runners {
+        let record = cell::measure_calls((&runner.calls, runner.by), among, (each, least));
+        let name = || runner.calls[0].name();
+        if let Some(why) = &record.failure {
+            anyhow::bail!("{} {}: {why}", record.collective, name());
+        }
+        ensure!(record.iterations > 0, "{}: nothing was measured", name());
+        runner.rounds_us.push(record.median_us);
+    }
+    Ok(())
+}
+
+/// Rounds until about `budget` is over, of which there are `fewest` at least; all ranks make as many.
+///
+/// # Errors
+/// What failed, and why.
+pub fn rounds(
+    runners: &mut [Runner],
+    among: &mut Among,
+    (budget, fewest, most): (Duration, usize, usize),
+) -> anyhow::Result<()> {
+    let begin = Instant::now();
+    for at in 0..most {
+        let left = budget.saturating_sub(begin.elapsed());
+        let goes_on = agreed(among, at < fewest || !left.is_zero())?;
+        if !goes_on {
+            break;
+        }
+        let share = budget / most as u32;
+        round(runners, among, (share, Least::Three))?;
+    }
+    Ok(())
+}
+
+/// What rank 0 says.
+///
+/// # Errors
+/// What keeps it from saying so.
+pub fn agreed(among: &Among, own: bool) -> anyhow::Result<bool> {
+    let mut said = [u8::from(own)];
+    among.comm.broadcast(&mut said, 0)?;
+    Ok(said[0] > 0)
+}
+
+/// The median; not a number of nothing.
+pub fn median(times: impl Iterator<Item = f64>) -> f64 {
+    let mut times: Vec<f64> = times.collect();
+    times.sort_by(f64::total_cmp);
+    let middle = times.len() / 2;
+    match times.len() {
+        0 => f64::NAN,
+        many if many % 2 == 0 => (times[middle - 1] + times[middle]) / 2.0,
+        _ => times[middle],
+    }
+}
+
+/// How many times as long one takes as another, round by round: the geometric mean, and the interval that has it in 95 of 100 cases
+/// (Student's t of the logarithms).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    pub mean: f64,
+    pub least: f64,
+    pub most: f64,
+}
+
+/// Two-sided 97.5 % quantiles of Student's t by degrees of freedom, from 1 on; beyond, that of the normal distribution.
+const T: [f64; 20] = [
+    12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13,
+    2.12, 2.11, 2.10, 2.09, 2.09,
+];
+
+/// The ratio of paired times.
+///
+/// # Errors
+/// That there are fewer than two pairs.
+pub fn ratio(pairs: impl Iterator<Item = (f64, f64)>) -> anyhow::Result<Ratio> {
+    let logs: Vec<f64> = pairs.map(|(one, other)| (one / other).ln()).collect();
+    let many = logs.len() as f64;
+    let freedom = logs.len().checked_sub(2).context("two rounds at least")?;
+    let mean = logs.iter().sum::<f64>() / many;
+    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    let error = (squares / (many - 1.0) / many).sqrt();
+    let half = error * T.get(freedom).copied().unwrap_or(1.96);
+    Ok(Ratio {
+        mean: mean.exp(),
+        least: (mean - half).exp(),
+        most: (mean + half).exp(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_of_pairs() {
+        let same = [(1.0, 1.0), (5.0, 5.0), (2.0, 2.0)];
+        let one = ratio(same.into_iter()).expect("there are pairs");
+        assert_eq!((one.mean, one.least, one.most), (1.0, 1.0, 1.0));
+        // Each round is twice as slow as the one before, for both.
+        let double = [(2.2, 1.0), (3.8, 2.0), (8.4, 4.0), (15.6, 8.0)];
+        let two = ratio(double.into_iter()).expect("there are pairs");
+        assert!((two.mean - 2.034).abs() < 0.001, "{two:?}");
+        assert!(two.least > 1.8 && two.most < 2.3, "{two:?}");
+        assert!(ratio([(1.0, 1.0)].into_iter()).is_err());
+    }
+
+    #[test]
+    fn medians_are_of_every_other_round() {
+        let mut runner = Runner::new(Vec::new(), By::Policy);
+        runner.rounds_us = vec![1.0, 10.0, 3.0, 30.0, 2.0];
+        assert_eq!(runner.us(0, 2), 2.0);
+        assert_eq!(runner.us(1, 2), 20.0);
+        assert!(median(std::iter::empty()).is_nan());
+    }
+}

@@ -1,0 +1,173 @@
+//! What was measured, in one run or several: cells with the median of their runs' medians, and how far these are apart.
+
+use crate::command::bench::cell::Record;
+use anyhow::{Context, ensure};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A cell of one run or of several.
+pub struct Cell {
+    /// The cell, as the first run has it.
+    pub first: Record,
+    /// Each run's median, in microseconds.
+    medians_us: Vec<f64>,
+    /// By how much the first run's is uncertain: half of an interval that holds in 95 of 100 cases (McGill, Tukey, Larsen 1978).
+    within_us: f64,
+}
+
+impl Cell {
+    /// The median of the runs' medians, in microseconds.
+    pub fn us(&self) -> f64 {
+        median(self.medians_us.clone())
+    }
+
+    /// By which part of it the time is uncertain: how far several runs are apart, or what one run says of itself.
+    pub fn uncertain(&self) -> f64 {
+        let least = self
+            .medians_us
+            .iter()
+            .copied()
+            .fold(f64::INFINITY, f64::min);
+        let most = self.medians_us.iter().copied().fold(0.0, f64::max);
+        match self.medians_us.len() {
+            1 => self.within_us / self.us(),
+            _ => (most - least) / self.us(),
+        }
+    }
+
+    /// For each run, by how much its median errs of the other runs' median: what nobody who has measured before could predict better.
+    pub fn errors_of_runs(&self) -> Vec<f64> {
+        let runs = 0..self.medians_us.len();
+        let error = |run: usize| {
+            let mut others = self.medians_us.clone();
+            let own = others.remove(run);
+            (!others.is_empty()).then(|| {
+                let rest = median(others);
+                (own - rest).abs() / rest
+            })
+        };
+        runs.filter_map(error).collect()
+    }
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    let middle = times.len() / 2;
+    match times.len() % 2 {
+        0 => (times[middle - 1] + times[middle]) / 2.0,
+        _ => times[middle],
+    }
+}
+
+/// The cells that are in all of the files, as `allhands bench --json` writes them.
+///
+/// # Errors
+/// Which file cannot be read, or is no such file, or that no cell is in all.
+pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Cell>> {
+    let mut places = BTreeMap::new();
+    let mut cells: Vec<Cell> = Vec::new();
+    for path in paths {
+        let text = std::fs::read_to_string(path);
+        let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+        let records: Vec<Record> = serde_json::from_str(&text).with_context(|| {
+            format!(
+                "{}: right would be a file that allhands bench --json has written",
+                path.display()
+            )
+        })?;
+        for record in records.into_iter().filter(|record| record.correct) {
+            let key = (
+                record.collective.clone(),
+                record.algorithm.clone(),
+                (record.ranks, record.bytes, record.root),
+                record.layout.clone(),
+            );
+            let place = *places.entry(key).or_insert(cells.len());
+            let median_us = record.median_us;
+            match cells.get_mut(place) {
+                Some(cell) => cell.medians_us.push(median_us),
+                None => cells.push(Cell {
+                    medians_us: vec![median_us],
+                    within_us: 1.57 * (record.q3_us - record.q1_us)
+                        / (record.iterations as f64).sqrt(),
+                    first: record,
+                }),
+            }
+        }
+    }
+    cells.retain(|cell| cell.medians_us.len() == paths.len());
+    ensure!(!cells.is_empty(), "no cell is in every file of --measured");
+    Ok(cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder =
+            std::env::temp_dir().join(format!("allhands-measured-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("there is room");
+        folder
+    }
+
+    fn write(folder: &std::path::Path, name: &str, cells: &[(&str, f64)]) -> PathBuf {
+        let records: Vec<_> = cells
+            .iter()
+            .map(|(algorithm, us)| {
+                serde_json::json!({
+                    "collective": "barrier", "algorithm": algorithm, "ranks": 2, "bytes": 0, "total_bytes": 0, "root": 0,
+                    "iterations": 100, "min_us": us, "median_us": us, "p99_us": us, "q1_us": us * 0.99, "q3_us": us * 1.01,
+                    "rank_min_us": us, "rank_avg_us": us, "rank_max_us": us, "correct": true, "transport": "shm",
+                    "machine": "any", "version": "0"
+                })
+            })
+            .collect();
+        let path = folder.join(name);
+        std::fs::write(&path, serde_json::Value::from(records).to_string()).expect("it is written");
+        path
+    }
+
+    #[test]
+    fn several_runs_are_one() {
+        let folder = folder("several");
+        let runs = [1.0, 1.2, 3.0].map(|us| {
+            let lone = format!("only-{us}");
+            write(&folder, &lone, &[("direct", us), (&lone, 1.0)])
+        });
+        let cells = read(&runs).expect("they are right");
+        assert_eq!(cells.len(), 1, "only what all have");
+        assert!((cells[0].us() - 1.2).abs() < 1e-9);
+        assert!((cells[0].uncertain() - 2.0 / 1.2).abs() < 1e-9);
+        let errors = cells[0].errors_of_runs();
+        assert!((errors[0] - (2.1 - 1.0) / 2.1).abs() < 1e-9 && errors.len() == 3);
+        // One says of itself what it knows, and there is no other to err of.
+        let alone = read(&runs[..1]).expect("it is right");
+        assert!(
+            (alone[0].uncertain() - 0.00314).abs() < 1e-9 && alone[0].errors_of_runs().is_empty()
+        );
+    }
+
+    #[test]
+    fn what_is_no_such_file_is_named() {
+        let folder = folder("wrong");
+        let wrong = folder.join("wrong.json");
+        std::fs::write(&wrong, "{}").expect("it is written");
+        let said = read(&[wrong]).err().expect("it is wrong").to_string();
+        assert!(
+            said.contains("wrong.json") && said.contains("bench --json"),
+            "{said}"
+        );
+        let (one, other) = (
+            write(&folder, "one", &[("a", 1.0)]),
+            write(&folder, "other", &[("b", 1.0)]),
+        );
+        assert!(
+            read(&[one, other])
+                .err()
+                .expect("nothing in both")
+                .to_string()
+                .contains("every file")
+        );
+    }
+}
