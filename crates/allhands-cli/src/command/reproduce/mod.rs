@@ -5,6 +5,9 @@ mod cell;
 mod mpich;
 mod qsnet;
 mod sensitivity;
+mod statement;
+mod times;
+mod verdict;
 
 use crate::output;
 use allhands_core::cost::formula::Miss;
@@ -32,6 +35,9 @@ use std::process::ExitCode;
 ///
 /// mpich: T prints its curves as pictures; its text says who wins, from which size or number of ranks on, and by how much.
 ///
+/// qsnet: Q too. Of figure 3 (one node) and figures 9 to 11 (4, 8 and 16 ranks on four nodes) the times of all competitors are
+/// printed first, each size a line; then what the text says of them and of table 1.
+///
 /// Keys of --json: table, row, column, paper, ours, ratio, standing, extrapolated.
 ///
 /// Exit status 2 when the arguments are wrong.
@@ -43,6 +49,8 @@ use std::process::ExitCode;
 ///   allhands reproduce mpich --figure 6
 ///   allhands reproduce qsnet --json qsnet.json
 ///   allhands reproduce bluegene --table 4
+///   allhands reproduce qsnet --figure 9
+///   allhands reproduce qsnet --table 1
 ///   allhands reproduce qsnet --sensitivity
 ///   allhands reproduce bluegene --figure 9
 #[derive(clap::Args)]
@@ -217,12 +225,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     arguments.json.check()?;
     let mut out = arguments.json.beside();
     ensure!(
-        arguments.table.is_none() || arguments.paper == Paper::Bluegene,
-        "--table is for bluegene, whose tables take minutes; leave it out"
+        arguments.table.is_none() || matches!(arguments.paper, Paper::Bluegene | Paper::Qsnet),
+        "--table is for bluegene, whose tables take minutes, and qsnet; leave it out"
     );
     ensure!(
-        arguments.figure.is_none() || matches!(arguments.paper, Paper::Bluegene | Paper::Mpich),
-        "--figure is for bluegene and mpich, of whose figures the text says what can be decided; leave it out"
+        arguments.figure.is_none() || arguments.paper != Paper::Cell,
+        "--figure is for bluegene, mpich and qsnet, of whose figures the text says what can be decided; leave it out"
     );
     let asked = (arguments.table, arguments.figure);
     let (entries, notes) = match arguments.paper {
@@ -233,7 +241,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             (all.entries, notes)
         }
         Paper::Mpich => mpich::run(arguments.figure)?,
-        Paper::Qsnet => qsnet::run(&mut out)?,
+        Paper::Qsnet => qsnet::run(asked, &mut out)?,
     };
     print(&mut out, &entries)?;
     for note in &notes {

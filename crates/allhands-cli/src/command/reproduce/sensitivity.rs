@@ -22,8 +22,7 @@ fn comes_out(paper: Paper, entry: &Entry) -> bool {
     match paper {
         Paper::Bluegene => bluegene::verdict::comes_out(entry),
         Paper::Cell => cell::near(entry),
-        Paper::Mpich => entry.holds() == Some(true),
-        Paper::Qsnet => qsnet::comes_out(entry),
+        Paper::Mpich | Paper::Qsnet => entry.holds() == Some(true),
     }
 }
 
@@ -41,7 +40,7 @@ fn entries(
             let [myrinet, sp, t3e] = mpich::MACHINES.map(changed);
             mpich::entries_on([myrinet?, sp?, t3e?], asked.1)
         }
-        Paper::Qsnet => qsnet::entries_on(changed("multirail-smp")?),
+        Paper::Qsnet => qsnet::entries_on(changed("multirail-smp")?, asked),
     }
 }
 

@@ -12,17 +12,17 @@
 mod clusters;
 mod patterns;
 mod reductions;
-mod statement;
 mod testbed;
-mod verdict;
 
-use super::Entry;
+use super::{Entry, statement, verdict};
 use crate::command::simulate::machine::Machine;
 use anyhow::ensure;
-use statement::Statement;
+use std::io::Write;
 pub use testbed::MACHINES;
-use testbed::Testbed;
-pub use verdict::print as verdict;
+use testbed::{On, Testbed};
+
+/// A sentence of T.
+type Statement = statement::Statement<On>;
 
 /// What of T's figures is not here, and why.
 const LEFT_OUT: &[&str] = &[
@@ -71,6 +71,14 @@ pub fn entries_on(machines: [Machine; 3], figure: Option<u32>) -> anyhow::Result
     Ok(entries)
 }
 
+/// Says how many statements hold, and names those that miss.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn verdict(out: &mut dyn Write, entries: &[Entry]) -> anyhow::Result<()> {
+    verdict::print(out, &statements().collect::<Vec<_>>(), entries)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,11 +93,11 @@ mod tests {
             let misses = !statement.holds(&own);
             assert_eq!(misses, statement.why.is_some(), "{}", statement.title);
         }
-        let (right, number) = verdict::named(&entries);
+        let (right, number) = verdict::named(&statements().collect::<Vec<_>>(), &entries);
         assert!(right >= 0.8 * number as f64, "{right} of {number}");
         assert!(number >= 30 && left_out.len() == LEFT_OUT.len());
         let mut out = Vec::new();
-        verdict::print(&mut out, &entries).expect("it is written");
+        verdict(&mut out, &entries).expect("it is written");
         let text = String::from_utf8(out).expect("it is text");
         assert!(
             text.contains("misses: ") && !text.contains("no reason is known"),

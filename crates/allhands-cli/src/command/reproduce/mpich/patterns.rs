@@ -1,7 +1,8 @@
 //! Two comparisons that are of no two algorithms for one call: `b_eff`'s patterns (T 4.1.3), and binary blocks by numbers of ranks.
 
+use super::super::statement::MB;
+use super::super::times::{On as _, Testbed as _};
 use super::super::{Entry, Says};
-use super::statement::MB;
 use super::testbed::{On, Pattern, Place, Testbed};
 use allhands_core::call::Collective;
 
@@ -17,10 +18,10 @@ const FAR: [Pattern; 4] = [
 ];
 
 /// How many times the bandwidth of the slowest pattern nearest neighbours have: more than twice (T 4.1.3).
-pub const NEAREST: &str = "nearest neighbours by the slowest pattern";
+const NEAREST: &str = "nearest neighbours by the slowest pattern";
 
 /// By how much binary blocks is faster where the exponents are close: it depends strongly on that (T 5.4).
-pub const CLOSE: &str = "blocks among 48 by 65";
+const CLOSE: &str = "blocks among 48 by 65";
 
 /// The entries of both.
 ///

@@ -1,6 +1,7 @@
 //! The statements of T 5: the fastest allreduce on a Cray T3E, and its lead on a Myrinet cluster and an IBM SP.
 
-use super::statement::{Claim, KB, MB, Statement, statement};
+use super::super::statement::{Claim, KB, MB, statement};
+use super::Statement;
 use super::testbed::{On, Place};
 use allhands_core::call::Collective;
 use allhands_core::cost::formula::Miss;

@@ -1,13 +1,12 @@
 //! The testbed: T's three machines, a process a node, and what is timed there.
 
+use super::super::times::{self, Times};
 use crate::command::simulate::machine::{Job, Machine};
 use crate::names;
 use allhands_core::algorithm::Layer;
 use allhands_core::call::{Call, Collective};
 use allhands_core::schedule::{Builder, Layout, Plan, Schedule, Shape, Units};
 use anyhow::Context;
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 /// The machines of T 4 and 5, by the names of their models.
 pub const MACHINES: [&str; 3] = ["myrinet-2000", "ibm-sp", "t3e-900"];
@@ -23,9 +22,8 @@ pub enum On {
     T3e,
 }
 
-impl On {
-    /// Its name in a row.
-    pub fn name(self) -> &'static str {
+impl times::On for On {
+    fn name(self) -> &'static str {
         match self {
             On::Myrinet => "Myrinet",
             On::Sp => "SP",
@@ -34,15 +32,8 @@ impl On {
     }
 }
 
-/// A call: on which machine, which, and among how many ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    pub on: On,
-    pub collective: Collective,
-    pub ranks: u32,
-    /// The size as T counts it: all that is gathered, a message of an alltoall, otherwise the vector.
-    pub bytes: u64,
-}
+/// A call on one of them: its bytes are all that is gathered, a message of an alltoall, otherwise the vector.
+pub type Place = times::Place<On>;
 
 /// A pattern of T 4.1.3's benchmark `b_eff`: every rank sends one message, and receives one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,39 +46,21 @@ pub enum Pattern {
     Third,
 }
 
-/// What was timed already: the place, and the algorithm as it is typed.
-type Times = BTreeMap<(Place, &'static str), f64>;
-
 /// The machines, and the times that they gave.
 pub struct Testbed {
     machines: [Machine; 3],
-    times: RefCell<Times>,
+    times: Times<On>,
 }
 
 impl Testbed {
     /// The machines, in the order of [`MACHINES`].
     pub fn of(machines: [Machine; 3]) -> Testbed {
-        let times = RefCell::default();
+        let times = Times::default();
         Testbed { machines, times }
     }
 
     fn machine(&self, on: On) -> &Machine {
         &self.machines[on as usize]
-    }
-
-    /// The time of an algorithm as it is typed, in microseconds.
-    ///
-    /// # Errors
-    /// If there is no such algorithm, or it does not serve the call.
-    pub fn time_us(&self, place: Place, algorithm: &'static str) -> anyhow::Result<f64> {
-        let known = self.times.borrow().get(&(place, algorithm)).copied();
-        if let Some(us) = known {
-            return Ok(us);
-        }
-        let us = self.timed_us(place, algorithm);
-        let us = us.with_context(|| format!("{algorithm}, {} ranks", place.ranks))?;
-        self.times.borrow_mut().insert((place, algorithm), us);
-        Ok(us)
     }
 
     fn timed_us(&self, place: Place, algorithm: &str) -> anyhow::Result<f64> {
@@ -168,6 +141,15 @@ impl Pattern {
     }
 }
 
+impl times::Testbed<On> for Testbed {
+    fn time_us(&self, place: Place, algorithm: &'static str) -> anyhow::Result<f64> {
+        self.times.or_else((place, algorithm), || {
+            let us = self.timed_us(place, algorithm);
+            us.with_context(|| format!("{algorithm}, {} ranks", place.ranks))
+        })
+    }
+}
+
 /// How many bytes each rank copies besides, in Bruck's algorithms as T has them: once to shift what was gathered (T 4.1.2), and of an
 /// alltoall once before it and once behind (T 4.3). Ours have blocks where they belong and copy none. All ranks copy at the same time, at the
 /// end or the start, so what they take adds to the time of all.
@@ -200,6 +182,7 @@ fn elements(place: Place) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
+    use super::times::Testbed as _;
     use super::*;
 
     fn place(collective: Collective, ranks: u32, bytes: u64) -> Place {

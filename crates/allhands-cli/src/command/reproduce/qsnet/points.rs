@@ -1,11 +1,10 @@
 //! What Q 4 prints of puts, rails and copies: single numbers and thresholds.
 
-use super::super::{Entry, Standing};
+use super::super::statement::{KB, STEP};
+use super::super::{Entry, Says, Standing};
 use super::testbed::{Testbed, Way};
 use allhands_core::call::Collective;
 use allhands_core::machine::Nodes;
-
-const KB: u64 = 1024;
 
 /// Long enough that nothing but bandwidth counts.
 const LONG_BYTES: u64 = KB * KB;
@@ -35,40 +34,45 @@ pub fn entries(testbed: &Testbed) -> anyhow::Result<Vec<Entry>> {
     let beaten = first(|bytes| Ok(by_memory_us(bytes)? > by_interface_us(bytes)?))?;
     let oversubscribed = first(|bytes| Ok(testbed.copies_us(4, bytes)? > by_interface_us(bytes)?))?;
     let kb = KB as f64;
-    let entry =
-        |section, place: (&str, &str), numbers, fitted| Entry::new(section, place, numbers, fitted);
+    let entry = |figure, row, (column, says): (&str, Says), numbers, fitted| {
+        Entry::new(figure, (row, column), numbers, fitted).saying(says)
+    };
     Ok(vec![
-        // Q says that it varies from 2 to 2.77 µs: the middle.
         entry(
-            "4.1",
-            ("put of 4 B", "µs"),
-            (2.385, put_us(Way::BothRails, 4)?),
+            "figure 1",
+            "put of 4 B",
+            ("us", Says::To(2.77)),
+            (2.0, put_us(Way::BothRails, 4)?),
             true,
         ),
         // Two rails of one rate each, and striping from a length on, are the machine's.
         entry(
-            "4.1",
-            ("both ways, 1 MB", "rails 2 by 1"),
+            "figure 1",
+            "both ways, 1 MB",
+            ("rails 2 by 1", Says::About(1.25)),
             (2.0, gain),
             false,
         )
         .standing(Standing::Given),
         entry(
-            "4.1",
-            ("striped", "from bytes"),
+            "figure 1",
+            "striped",
+            ("from bytes", Says::About(STEP)),
             (kb, striped as f64),
             false,
         )
         .standing(Standing::Given),
         entry(
-            "4.2",
-            ("shared memory wins to", "bytes"),
+            "figure 2",
+            "shared memory wins",
+            ("to bytes", Says::About(STEP)),
             (2.0 * kb, beaten as f64 / 2.0),
             true,
         ),
         entry(
-            "4.2",
-            ("4 copies win to", "bytes"),
+            "figure 2",
+            "4 copies win",
+            ("to bytes", Says::About(STEP)),
             (128.0 * kb, oversubscribed as f64 / 2.0),
             false,
         ),

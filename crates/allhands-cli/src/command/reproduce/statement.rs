@@ -1,7 +1,7 @@
-//! A statement: what a sentence of T says of two groups of algorithms, and what the testbed gives.
+//! A statement: what a sentence of a paper says of two groups of algorithms, and what the testbed gives.
 
-use super::super::{Entry, Says};
-use super::testbed::{On, Place, Testbed};
+use super::times::{On, Place, Testbed};
+use super::{Entry, Says, Standing};
 use allhands_core::call::Collective;
 use allhands_core::cost::formula::Miss;
 
@@ -13,13 +13,15 @@ pub const MB: u64 = KB * KB;
 pub enum Claim {
     /// They take longer, at each size and number of ranks, or a size step from there.
     Ahead,
+    /// They take as long or longer, likewise.
+    NotBehind,
     /// They take so many times as long, from the one number to the other, at each.
     Between(f64, f64),
     /// For each number of ranks: at the size at which it counts most, more than so many times as long.
     AtBestAbove(f64),
     /// Likewise, and about so many times.
     AtBest(f64),
-    /// From so many bytes on they take longer, in the geometric mean of the numbers of ranks: a cutoff of T's is one for all.
+    /// From so many bytes on they take longer, in the geometric mean of the numbers of ranks: a cutoff is one for all.
     FromBytes(u64),
     /// At each size: from so many ranks on, of the numbers that are tried, they take longer.
     FromRanks(u32),
@@ -31,7 +33,7 @@ impl Claim {
     /// What is counted, in words.
     pub fn kind(self) -> Kind {
         match self {
-            Claim::Ahead => Kind::Winner,
+            Claim::Ahead | Claim::NotBehind => Kind::Winner,
             Claim::FromBytes(_) | Claim::FromRanks(_) => Kind::Crossing,
             Claim::Between(..) | Claim::AtBestAbove(_) | Claim::AtBest(_) | Claim::Grows => {
                 Kind::Factor
@@ -48,11 +50,20 @@ pub enum Kind {
     Factor,
 }
 
-/// A sentence of T.
-pub struct Statement {
+/// Where a constant of the machine, or its form, was chosen by looking at a statement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fitted {
+    Nowhere,
+    /// At these sizes.
+    At(&'static [u64]),
+    Everywhere,
+}
+
+/// A sentence of a paper.
+pub struct Statement<O: 'static> {
     /// The figure that shows it, or the section.
     pub table: &'static str,
-    pub on: On,
+    pub on: O,
     pub collective: Collective,
     /// Who over whom; with the machine it is in no other statement.
     pub title: &'static str,
@@ -64,29 +75,29 @@ pub struct Statement {
     /// The first size, and the last, with all powers of two between them.
     pub bytes: (u64, u64),
     /// The places of which it is said.
-    pub when: fn(Place) -> bool,
+    pub when: fn(Place<O>) -> bool,
     pub claim: Claim,
-    /// How many of its entries must come out, in a hundred: less than all where T says "in general" or "in some cases".
+    /// How many of its entries must come out, in a hundred: less than all where it says "in general" or "in some cases".
     pub percent: u32,
-    /// Whether a constant of the machine, or its form, was chosen by looking at it.
-    pub fitted: bool,
+    /// Whether, and where, something was chosen by looking at it.
+    pub fitted: Fitted,
     /// Why it misses, if it does.
     pub why: Option<Miss>,
 }
 
-fn always(_: Place) -> bool {
+fn always<O>(_: Place<O>) -> bool {
     true
 }
 
 /// A statement: where it stands and what of, its title, who over whom, where, and what.
-pub const fn statement(
-    (table, on, collective): (&'static str, On, Collective),
+pub const fn statement<O: Copy>(
+    (table, on, collective): (&'static str, O, Collective),
     title: &'static str,
     [winners, others]: [&'static [&'static str]; 2],
     ranks: &'static [u32],
     bytes: (u64, u64),
     claim: Claim,
-) -> Statement {
+) -> Statement<O> {
     Statement {
         table,
         on,
@@ -99,46 +110,52 @@ pub const fn statement(
         when: always,
         claim,
         percent: 100,
-        fitted: false,
+        fitted: Fitted::Nowhere,
         why: None,
     }
 }
 
-impl Statement {
+impl<O: Copy> Statement<O> {
     /// That a constant was chosen by looking at it.
-    pub const fn fitted(self) -> Statement {
-        Statement {
-            fitted: true,
-            ..self
-        }
+    pub const fn fitted(self) -> Statement<O> {
+        let fitted = Fitted::Everywhere;
+        Statement { fitted, ..self }
+    }
+
+    /// That one was, at these sizes.
+    pub const fn fitted_at(self, bytes: &'static [u64]) -> Statement<O> {
+        let fitted = Fitted::At(bytes);
+        Statement { fitted, ..self }
     }
 
     /// Only there.
-    pub const fn when(self, when: fn(Place) -> bool) -> Statement {
+    pub const fn when(self, when: fn(Place<O>) -> bool) -> Statement<O> {
         Statement { when, ..self }
     }
 
     /// Not of all.
-    pub const fn percent(self, percent: u32) -> Statement {
+    pub const fn percent(self, percent: u32) -> Statement<O> {
         Statement { percent, ..self }
     }
 
     /// That it misses, and why.
-    pub const fn missing(self, why: Miss) -> Statement {
+    pub const fn missing(self, why: Miss) -> Statement<O> {
         let why = Some(why);
         Statement { why, ..self }
     }
+}
 
+impl<O: On> Statement<O> {
     /// Its entries: one for each size and number of ranks, or for each of one of the two.
     ///
     /// # Errors
     /// If something cannot be simulated.
-    pub fn entries(&self, testbed: &Testbed) -> anyhow::Result<Vec<Entry>> {
+    pub fn entries(&self, testbed: &impl Testbed<O>) -> anyhow::Result<Vec<Entry>> {
         let lead = |ranks, bytes| self.lead(testbed, self.place(ranks, bytes));
         let said = |ranks: &u32, bytes: &u64| (self.when)(self.place(*ranks, *bytes));
         let mut entries = Vec::new();
         match self.claim {
-            Claim::Ahead => {
+            Claim::Ahead | Claim::NotBehind => {
                 for &ranks in self.ranks {
                     for bytes in self.sizes().filter(|bytes| said(&ranks, bytes)) {
                         entries.push(self.ahead(testbed, (ranks, bytes))?);
@@ -197,7 +214,11 @@ impl Statement {
     }
 
     /// The entry of a winner: where it is not ahead, that of half the size or twice of it, if it is ahead there.
-    fn ahead(&self, testbed: &Testbed, (ranks, bytes): (u32, u64)) -> anyhow::Result<Entry> {
+    fn ahead(
+        &self,
+        testbed: &impl Testbed<O>,
+        (ranks, bytes): (u32, u64),
+    ) -> anyhow::Result<Entry> {
         let at = |bytes| {
             let ours = self.lead(testbed, self.place(ranks, bytes))?;
             anyhow::Ok(self.entry((Some(ranks), Some(bytes)), ours))
@@ -211,13 +232,18 @@ impl Statement {
             let there = at(near.max(1))?;
             if there.holds() == Some(true) {
                 let row = format!("{}{A_STEP_OFF}{}", here.row, size(near));
-                return Ok(Entry { row, ..there });
+                let standing = here.standing;
+                return Ok(Entry {
+                    row,
+                    standing,
+                    ..there
+                });
             }
         }
         Ok(here)
     }
 
-    fn place(&self, ranks: u32, bytes: u64) -> Place {
+    fn place(&self, ranks: u32, bytes: u64) -> Place<O> {
         let Statement { on, collective, .. } = *self;
         Place {
             on,
@@ -227,13 +253,13 @@ impl Statement {
         }
     }
 
-    fn sizes(&self) -> impl Iterator<Item = u64> + use<> {
+    fn sizes(&self) -> impl Iterator<Item = u64> + use<O> {
         let (first, last) = self.bytes;
         std::iter::successors(Some(first), |bytes| Some(2 * bytes)).take_while(move |b| *b <= last)
     }
 
     /// How many times as long as the fastest of the winners the fastest of the others takes.
-    fn lead(&self, testbed: &Testbed, place: Place) -> anyhow::Result<f64> {
+    fn lead(&self, testbed: &impl Testbed<O>, place: Place<O>) -> anyhow::Result<f64> {
         let best_us = |of: &[&'static str]| {
             of.iter().try_fold(f64::INFINITY, |best_us, algorithm| {
                 anyhow::Ok(best_us.min(testbed.time_us(place, algorithm)?))
@@ -245,6 +271,7 @@ impl Statement {
     fn entry(&self, (ranks, bytes): (Option<u32>, Option<u64>), ours: f64) -> Entry {
         let (paper, says) = match self.claim {
             Claim::Ahead | Claim::Grows => (1.0, Says::Ahead),
+            Claim::NotBehind => (1.0, Says::NotBehind),
             Claim::Between(least, most) => (least, Says::To(most)),
             Claim::AtBestAbove(times) => (times, Says::Above),
             Claim::AtBest(times) => (times, Says::To(times)),
@@ -260,7 +287,12 @@ impl Statement {
         };
         row += &bytes.map_or(String::new(), |bytes| format!(", {}", size(bytes)));
         let numbers = (paper, ours);
-        let entry = Entry::new(self.table, (row, self.title), numbers, self.fitted);
+        let fitted = match self.fitted {
+            Fitted::Nowhere => false,
+            Fitted::At(sizes) => bytes.is_some_and(|bytes| sizes.contains(&bytes)),
+            Fitted::Everywhere => true,
+        };
+        let entry = Entry::new(self.table, (row, self.title), numbers, fitted);
         Entry {
             why: self.why,
             ..entry.saying(says)
@@ -270,7 +302,10 @@ impl Statement {
     /// Whether an entry is its.
     pub fn owns(&self, entry: &Entry) -> bool {
         let machine = entry.row.split(',').next();
-        entry.table == self.table && entry.column == self.title && machine == Some(self.on.name())
+        entry.standing != Standing::Shown
+            && entry.table == self.table
+            && entry.column == self.title
+            && machine == Some(self.on.name())
     }
 
     /// Which part of its own entries comes out.
@@ -295,7 +330,7 @@ pub const A_STEP_OFF: &str = ": at ";
 const A_WIN: f64 = 1.01;
 
 /// A size step: the factor by which a crossing may be off.
-const STEP: f64 = 2.0;
+pub const STEP: f64 = 2.0;
 
 /// From which number on a logarithm is above 0, between two by its straight line over theirs; a step beyond the last if it is not
 /// above there.

@@ -1,49 +1,74 @@
-//! The verdict on T's statements: how many hold, which miss, and why.
+//! The verdict on a paper's statements: how many hold, which miss, and why.
 
-use super::super::{Entry, Standing};
 use super::statement::{A_STEP_OFF, Kind, Statement};
-use super::{patterns, statements};
+use super::times::On;
+use super::{Entry, Says, Standing};
 use std::io::Write;
 
-/// A statement as it is judged: those of T, and the comparisons of `patterns`, which are of one entry each.
+/// A statement as it is judged: one of the paper's, or a comparison of one entry that is no statement's.
 struct Judged<'a> {
     kind: Kind,
     /// Its entries.
     entries: Vec<&'a Entry>,
+    /// Whether all of them were looked at when a machine was described; if not, those that were do not count.
+    fitted: bool,
     holds: bool,
     /// Which part of it comes out.
     part: f64,
+    /// Whether it misses anywhere, also where it was looked at.
+    misses: bool,
     why: Option<String>,
 }
 
-impl Judged<'_> {
-    fn fitted(&self) -> bool {
-        self.entries.iter().any(|e| e.standing == Standing::Fitted)
+/// Those of its entries that count: which nothing was chosen by, if there are any.
+fn counted<'a>(own: &[&'a Entry]) -> (bool, Vec<&'a Entry>) {
+    let predicted = own
+        .iter()
+        .copied()
+        .filter(|e| e.standing != Standing::Fitted);
+    let predicted: Vec<&Entry> = predicted.collect();
+    match predicted.is_empty() {
+        true => (true, own.to_vec()),
+        false => (false, predicted),
     }
 }
 
-fn judged(entries: &[Entry]) -> Vec<Judged<'_>> {
-    let of = |statement: &Statement| {
+fn judged<'a, O: On>(statements: &[&Statement<O>], entries: &'a [Entry]) -> Vec<Judged<'a>> {
+    let of = |statement: &&Statement<O>| {
         let own: Vec<&Entry> = entries.iter().filter(|e| statement.owns(e)).collect();
+        let (fitted, counted) = counted(&own);
         Judged {
             kind: statement.claim.kind(),
-            holds: statement.holds(&own),
-            part: statement.part(&own),
+            fitted,
+            holds: statement.holds(&counted),
+            part: statement.part(&counted),
+            misses: !statement.holds(&own),
             why: statement.why.map(|why| why.to_string()),
             entries: own,
         }
     };
-    let compared = entries
-        .iter()
-        .filter(|e| [patterns::NEAREST, patterns::CLOSE].contains(&e.column.as_str()));
-    let alone = compared.map(|entry| Judged {
-        kind: Kind::Factor,
-        holds: entry.holds() == Some(true),
-        part: f64::from(u8::from(entry.holds() == Some(true))),
-        why: entry.why.map(|why| why.to_string()),
-        entries: vec![entry],
+    let told = [Standing::Predicted, Standing::Fitted];
+    let compared = entries.iter().filter(|e| {
+        e.says.is_some()
+            && told.contains(&e.standing)
+            && !statements.iter().any(|statement| statement.owns(e))
     });
-    let all = statements().map(of).chain(alone);
+    let alone = compared.map(|entry| {
+        let holds = entry.holds() == Some(true);
+        Judged {
+            kind: match entry.says {
+                Some(Says::About(_)) => Kind::Crossing,
+                _ => Kind::Factor,
+            },
+            fitted: entry.standing == Standing::Fitted,
+            holds,
+            part: f64::from(u8::from(holds)),
+            misses: !holds,
+            why: entry.why.map(|why| why.to_string()),
+            entries: vec![entry],
+        }
+    });
+    let all = statements.iter().map(of).chain(alone);
     all.filter(|judged| !judged.entries.is_empty()).collect()
 }
 
@@ -56,11 +81,11 @@ fn count<'a>(of: impl Iterator<Item = &'a Judged<'a>>) -> (usize, usize) {
 
 /// The winners and crossings by which nothing was chosen: how many there are, and how many come out, each in the part of its sizes
 /// and numbers of ranks that does.
-pub fn named(entries: &[Entry]) -> (f64, usize) {
-    let judged = judged(entries);
+pub fn named<O: On>(statements: &[&Statement<O>], entries: &[Entry]) -> (f64, usize) {
+    let judged = judged(statements, entries);
     let own = judged
         .iter()
-        .filter(|judged| !judged.fitted() && judged.kind != Kind::Factor);
+        .filter(|judged| !judged.fitted && judged.kind != Kind::Factor);
     own.fold((0.0, 0), |(right, all), judged| {
         (right + judged.part, all + 1)
     })
@@ -70,12 +95,16 @@ pub fn named(entries: &[Entry]) -> (f64, usize) {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn print(out: &mut dyn Write, entries: &[Entry]) -> anyhow::Result<()> {
-    let judged = judged(entries);
+pub fn print<O: On>(
+    out: &mut dyn Write,
+    statements: &[&Statement<O>],
+    entries: &[Entry],
+) -> anyhow::Result<()> {
+    let judged = judged(statements, entries);
     let of = |fitted, kinds: &[Kind]| {
         let own = judged
             .iter()
-            .filter(|judged| judged.fitted() == fitted && kinds.contains(&judged.kind));
+            .filter(|judged| judged.fitted == fitted && kinds.contains(&judged.kind));
         count(own)
     };
     let all = [Kind::Winner, Kind::Crossing, Kind::Factor];
@@ -95,7 +124,7 @@ pub fn print(out: &mut dyn Write, entries: &[Entry]) -> anyhow::Result<()> {
             (right, number) => writeln!(out, "  {right} of {number} {title}")?,
         }
     }
-    let (right, number) = named(entries);
+    let (right, number) = named(statements, entries);
     let near = entries.iter().filter(|e| e.row.contains(A_STEP_OFF));
     if number > 0 {
         writeln!(
@@ -113,7 +142,7 @@ pub fn print(out: &mut dyn Write, entries: &[Entry]) -> anyhow::Result<()> {
             "Of {number} statements that were looked at when a machine was described {right} hold."
         )?;
     }
-    for missed in judged.iter().filter(|judged| !judged.holds) {
+    for missed in judged.iter().filter(|judged| judged.misses) {
         name(out, missed)?;
     }
     Ok(())
@@ -138,7 +167,8 @@ fn name(out: &mut dyn Write, missed: &Judged<'_>) -> anyhow::Result<()> {
         ),
         [] => String::new(),
     };
-    let looked_at = if missed.fitted() {
+    let fitted = |e: &&Entry| e.holds() != Some(true) && e.standing == Standing::Fitted;
+    let looked_at = if missed.entries.iter().any(fitted) {
         ", though it was looked at"
     } else {
         ""
