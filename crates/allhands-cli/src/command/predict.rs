@@ -22,7 +22,7 @@ use std::process::ExitCode;
 /// predicted in its default setting, at every size, and the fastest comes first. With --measured it is the cells of a
 /// file that `allhands bench --json` has written that are predicted: each one's error is |predicted - measured| by
 /// measured, and the table says how many of them are below 10, 15 and 20 %, collective by collective. Of several
-/// files, which are several runs, the median of the medians is what was measured, and the last line says of how many
+/// runs (files, or the rounds of `bench --rounds`) the median of the medians is what was measured, and the last line says of how many
 /// cells one run errs no more than that of the others: no prediction can do better. Cells whose runs are more than
 /// 5 % apart (or, of one file, are uncertain by more: an interval that holds in 95 of 100 cases) are told apart too.
 ///

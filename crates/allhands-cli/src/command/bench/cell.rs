@@ -100,7 +100,7 @@ pub struct Record {
     /// The hosts and how many ranks each has, or that they are pretended on the loopback; none where all share memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<String>,
-    /// How many ranks share memory, from the first ones on; likewise.
+    /// How many ranks share memory, or are told so, from the first ones on; likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<String>,
     /// By how much times may be wrong at most, as hosts have clocks of their own.
@@ -111,6 +111,15 @@ pub struct Record {
     /// The layout, if it is not regular.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
+    /// The mesh or torus that the ranks were taken to be on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub torus: Option<String>,
+    /// Whether every iteration had new buffers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fresh: bool,
+    /// The medians of the rounds, if there was more than one: each round's ranks were started anew.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds_us: Vec<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -238,10 +247,12 @@ pub fn measure_calls(calls: (&[Cell], By), among: &mut Among, budget: (Duration,
         hosts,
     } = among;
     let samples = run_rank(calls, comm, starts, budget);
-    let is_far = matches!(starts, Starts::Far(_));
+    let nodes = comm.nodes();
+    let is_apart =
+        matches!(starts, Starts::Far(_)) || nodes.innermost(comm.size() as u32).len() > 1;
     Record {
         hosts: hosts.clone(),
-        nodes: is_far.then(|| comm.nodes().to_string()),
+        nodes: is_apart.then(|| nodes.to_string()),
         clock_us: starts.take_wrong_by_us(),
         ..record(cell, samples, transport)
     }
@@ -298,6 +309,9 @@ fn record(cell: &Cell, samples: Samples, transport: &'static str) -> Record {
         machine: machine().into(),
         version: env!("CARGO_PKG_VERSION").into(),
         layout: (cell.spread != Spread::Regular).then(|| cell.spread.to_string()),
+        torus: cell.torus.map(|torus| torus.to_string()),
+        fresh: cell.fresh,
+        rounds_us: Vec::new(),
         failure,
     }
 }

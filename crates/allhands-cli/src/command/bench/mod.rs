@@ -1,14 +1,17 @@
 //! `allhands bench`: every algorithm on real data among real ranks, timed and checked.
 
+mod against;
 mod busy;
 pub(super) mod cell;
 mod clocks;
 pub(super) mod hosts;
+mod key;
 mod limit;
 mod pace;
 mod peers;
 pub(super) mod processes;
 mod report;
+mod rounds;
 pub(super) mod rows;
 pub(super) mod spread;
 mod starts;
@@ -20,15 +23,15 @@ use crate::{interrupt, names, output, sizes};
 use allhands::policy;
 use allhands_core::call::Collective;
 use allhands_core::machine::Torus;
-use cell::{Least, Record};
+use cell::Record;
 use indicatif::{ProgressBar, ProgressStyle};
 use report::{Printer, Summary};
-use rows::{Ground, least_seconds, rows};
+use rounds::{Job, Said};
 use spread::Spread;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use team::{Team, Transport};
 
 /// Run algorithms on real data: check every result, show what is fastest
@@ -57,12 +60,29 @@ use team::{Team, Transport};
 /// benchmarks and nccl-tests do: of all ranks' mean times the mean, the least and the most; or
 /// algbw (bytes over time) and busbw (what the links carry, as nccl-tests defines it).
 ///
+/// --against OLD.json measures the cells of an earlier --json again, in five rounds (--rounds), each
+/// by ranks that are started anew, as times differ more from start to start than from call to call.
+/// Each cell's ratio, now by then, is of the medians of rounds. Its interval (95 %) is Student's, of
+/// logarithms, by the variance between the rounds of both files (r); there are no pairs, as both were
+/// measured at different times. Where the old file has one round alone (made without --rounds), that
+/// one counts as a round like those of now, and what its median is uncertain by, which follows from
+/// its quartiles (McGill, Tukey, Larsen 1978), is added (q). The variance is the larger of the cell's
+/// own and of the middle one of all cells of as many ranks and bytes. Cells are slower or faster by more than
+/// --tolerance where that would come by chance alone in one of 20 comparisons of whole files (Holm's
+/// correction for all their cells). What is slower is measured again in as many rounds at the end,
+/// and is a regression only if it is slower by more than --tolerance then, too (95 %, one-sided). So
+/// measure with --rounds what is to be compared with later. The file must be of this machine, of
+/// the same transport, hosts and nodes; cells whose algorithm there is no more are left out and named.
+///
 /// Keys of --json: collective, algorithm, ranks, bytes, total_bytes, root, iterations, min_us,
 /// median_us, p99_us, q1_us, q3_us, rank_min_us, rank_avg_us, rank_max_us, correct, transport,
 /// machine, version; between hosts also hosts (or loopback), nodes (how many ranks share memory) and
-/// clock_us.
+/// clock_us; where asked for layout, torus, fresh; with --rounds rounds_us; with --against also
+/// against_us (the median then), ratio, ratio_low, ratio_high, interval (rounds or quartiles),
+/// ratio_again and verdict (same, faster, slower, unconfirmed or unknown).
 ///
-/// Exit status 1 when a result is wrong, 2 when the arguments are, 130 after Ctrl-C.
+/// Exit status 1 when a result is wrong or, with --against, a cell is slower, 2 when the arguments
+/// are wrong, 130 after Ctrl-C.
 ///
 /// Examples:
 ///   allhands bench --quick
@@ -76,6 +96,8 @@ use team::{Team, Transport};
 ///   allhands bench alltoall --transport ofi --provider efa --hosts a,b --latency
 ///   allhands bench --transport tcp --nodes 2x4
 ///   allhands bench broadcast -n 8 --torus 4x2 --algorithm torus-trees
+///   allhands bench allreduce --transport shm -n 2 --rounds 5 --json before.json
+///   allhands bench --transport shm --against before.json
 ///   allhands bench limit -n 2,8
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -118,6 +140,13 @@ pub struct Arguments {
     /// Seconds for everything
     #[arg(long, value_name = "S", default_value_t = 90.0)]
     time: f64,
+
+    /// So many rounds within that time, each with ranks that are started anew: times are medians of the rounds', which records have as well [default: 1, with --against 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: Option<u32>,
+
+    #[command(flatten)]
+    against: against::Against,
 
     /// Three sizes in under 15 seconds
     #[arg(long)]
@@ -182,9 +211,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         "--csv is for --latency or --bandwidth; the table's records are had with --json"
     );
     hosts::check(&arguments.team)?;
-    match arguments.team.transport {
-        Transport::Threads => among_threads(arguments),
-        Transport::Shm | Transport::Tcp | Transport::Ofi => processes::run(arguments),
+    if arguments.team.transport.is_processes() && processes::is_rank()? {
+        return processes::as_rank(arguments);
+    }
+    match &arguments.against.file {
+        Some(file) => against::run(arguments, file),
+        None => measure(arguments),
     }
 }
 
@@ -193,6 +225,17 @@ impl Arguments {
     fn budget(&self) -> Duration {
         let quick = if self.quick { 11.0 } else { f64::INFINITY };
         Duration::from_secs_f64(self.time.min(quick))
+    }
+
+    /// How many rounds there are.
+    fn rounds(&self) -> u32 {
+        let default = if self.against.file.is_some() { 5 } else { 1 };
+        self.rounds.unwrap_or(default)
+    }
+
+    /// Whether ranks are started more than once for the same cells.
+    fn is_several(&self) -> bool {
+        self.against.file.is_some() || self.rounds() > 1
     }
 
     /// Whether what is measured is what serves a call that names no algorithm.
@@ -229,7 +272,7 @@ impl Arguments {
             let name = format!("{}-{}", policy::machine(), env!("CARGO_PKG_VERSION"));
             PathBuf::from("target/bench").join(name)
         };
-        let is_table = !self.latency && !self.bandwidth;
+        let is_table = !self.latency && !self.bandwidth && self.against.file.is_none();
         let named = self.plots.clone();
         named.or_else(|| is_table.then(own))
     }
@@ -261,41 +304,39 @@ impl Arguments {
     }
 }
 
-fn among_threads(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let numbers = hosts::numbers(&arguments.team)?;
-    if let Some(ranks) = numbers.iter().find(|ranks| **ranks > 256) {
-        anyhow::bail!("ranks are threads here: at most 256, not {ranks}");
-    }
-    let rows = rows(arguments, &numbers, &|ranks| Ok(Ground::one(ranks)))?;
-    rows.check()?;
+/// Measures what the arguments ask for, and prints it.
+fn measure(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let job = Job::asked(arguments)?;
+    job.check(arguments)?;
     arguments.check_outputs()?;
     interrupt::ask_first();
-    let mut summary = Summary::begin(arguments.budget());
-    let (mut pace, bar) = (rows.pace(arguments.budget()), progress_bar(rows.len()));
-    let (mut out, printer) = (arguments.json.beside(), arguments.printer());
-    let head = (&numbers[..], &arguments.kind()[..]);
-    printer.head(&mut out, head, arguments.budget())?;
-    let mut records: Vec<Record> = Vec::with_capacity(rows.len());
-    for row in &rows.cells {
-        let first = records.len();
-        for cell in row {
-            // Every cell is taken from the pace, whether or not it is measured.
-            let Some(share) = pace.next().filter(|_| !interrupt::is_asked()) else {
-                continue;
-            };
-            let begin = Instant::now();
-            let record = cell::measure(cell, (share, Least::One));
-            if record.iterations <= 1 {
-                pace.learn(least_seconds(cell), begin.elapsed());
+    let (budget, printer) = (arguments.budget(), arguments.printer());
+    let mut summary = Summary::begin(budget);
+    let mut out = arguments.json.beside();
+    printer.head(&mut out, (&job.numbers, &arguments.kind()), budget)?;
+    let mut records: Vec<Record> = Vec::new();
+    match arguments.rounds() {
+        1 => job.round(arguments, budget, &mut |said| {
+            match said {
+                Said::Begins(cells, left_out) => summary.expect(cells, left_out),
+                Said::Row(row) => {
+                    printer.row(&mut out, &row)?;
+                    out.flush()?;
+                    records.extend(row);
+                }
             }
-            records.push(record);
-            bar.inc(1);
+            Ok(())
+        })?,
+        times => {
+            records = rounds::several(arguments, &job, times, budget, &mut summary)?;
+            let is_row = |a: &Record, b: &Record| {
+                (&a.collective, a.ranks, a.bytes) == (&b.collective, b.ranks, b.bytes)
+            };
+            for row in records.chunk_by(is_row) {
+                printer.row(&mut out, row)?;
+            }
         }
-        let row = &records[first..];
-        bar.suspend(|| printer.row(&mut out, row).and_then(|()| out.flush()))?;
     }
-    bar.finish_and_clear();
-    summary.expect(rows.len(), rows.left_out);
     summary.end();
     finish(arguments, &mut out, &records, &summary)
 }
@@ -307,7 +348,9 @@ fn finish(
     records: &[Record],
     summary: &Summary,
 ) -> anyhow::Result<ExitCode> {
-    arguments.json.write(records)?;
+    if arguments.against.file.is_none() {
+        arguments.json.write(records)?;
+    }
     let right = records.iter().filter(|record| record.correct);
     let points = right.map(|record| plot::Point {
         collective: &record.collective,

@@ -4,13 +4,16 @@
 //! measures with the others; rank 0 prints what came out, or hands it to the command that started it.
 
 use super::cell::{self, Among, Cell, Least, Record};
+use super::key::Key;
 use super::pace::Pace;
 use super::report::Summary;
+use super::rounds::{self, Hear, Said};
 use super::rows::Ground;
+use super::rows::least_seconds;
 use super::starts::Starts;
 use super::team::Team;
 use super::workload::Workload;
-use super::{Arguments, finish, hosts, least_seconds, rows};
+use super::{Arguments, finish, hosts};
 use crate::command::memory;
 use crate::ranks::Ranks;
 use crate::{interrupt, names};
@@ -19,7 +22,6 @@ use allhands::launch::{self, LaunchError};
 use allhands::{Communicator, Min};
 use anyhow::Context;
 use rustix::process::Signal;
-use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
@@ -28,45 +30,8 @@ use std::time::{Duration, Instant};
 /// Tells a rank how many seconds there are for its cells, and that what it says goes to standard output, a line each.
 const SECONDS: &str = "ALLHANDS_BENCH_SECONDS";
 
-/// What rank 0 says to the command that started it.
-#[derive(Serialize, Deserialize)]
-enum Said {
-    /// There are so many cells, and these were left out.
-    Begins(usize, Vec<String>),
-    /// A row.
-    Row(Vec<Record>),
-}
-
-/// Runs the benchmark among processes: as a rank, if this process is one, and otherwise by starting some.
-pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    if is_rank()? {
-        return as_rank(arguments);
-    }
-    let numbers = hosts::numbers(&arguments.team)?;
-    rows(arguments, &numbers, &|ranks| ground(&arguments.team, ranks))?.check()?;
-    arguments.check_outputs()?;
-    interrupt::ask_first();
-    let mut summary = Summary::begin(arguments.budget());
-    let mut out = arguments.json.beside();
-    let head = (&numbers[..], &arguments.kind()[..]);
-    arguments
-        .printer()
-        .head(&mut out, head, arguments.budget())?;
-    let mut records = Vec::new();
-    for (at, ranks) in numbers.iter().enumerate() {
-        if !interrupt::is_asked() {
-            let left = summary.left() / (numbers.len() - at) as u32;
-            collect(
-                arguments,
-                (*ranks, left),
-                (&mut summary, &mut records),
-                &mut out,
-            )?;
-        }
-    }
-    summary.end();
-    finish(arguments, &mut out, &records, &summary)
-}
+/// Tells ranks which cells they measure, where that is not what the arguments say.
+const CELLS: &str = "ALLHANDS_BENCH_CELLS";
 
 /// Whether this process is a rank; those on several hosts have a place that only their communicator knows.
 pub fn is_rank() -> anyhow::Result<bool> {
@@ -88,16 +53,18 @@ pub fn is_of_others() -> bool {
     !is_collected() && is_rank().unwrap_or(false)
 }
 
-/// What so many ranks stand on, as far as it is known before they are there.
-fn ground(team: &Team, ranks: u32) -> anyhow::Result<Ground> {
-    match team.transport.network() {
-        Some(network) => hosts::ground(team, network, ranks),
-        None => Ok(Ground::one(ranks)),
-    }
-}
-
 /// Starts the ranks.
 pub fn start(team: &Team, ranks: u32, budget: Duration) -> anyhow::Result<Child> {
+    start_with(team, ranks, budget, None)
+}
+
+/// Starts the ranks with a variable of theirs, besides.
+fn start_with(
+    team: &Team,
+    ranks: u32,
+    budget: Duration,
+    variable: Option<(&str, String)>,
+) -> anyhow::Result<Child> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
     let mut command = Command::new(&program);
     command.arg("run");
@@ -117,6 +84,7 @@ pub fn start(team: &Team, ranks: u32, budget: Duration) -> anyhow::Result<Child>
         .arg(hosts::program(&team.on)?)
         .args(std::env::args_os().skip(1))
         .env(SECONDS, budget.as_secs_f64().to_string())
+        .envs(variable)
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     let own = rustix::process::getpid();
@@ -133,25 +101,35 @@ pub fn start(team: &Team, ranks: u32, budget: Duration) -> anyhow::Result<Child>
     command.spawn().context("cannot start the ranks")
 }
 
-/// Starts the ranks and reads what rank 0 says, row by row.
-fn collect(
+/// Starts so many ranks and reads what rank 0 says, row by row; where cells are listed, and are too many to be handed on at once,
+/// several times.
+pub fn collect(
     arguments: &Arguments,
-    (ranks, budget): (u32, Duration),
-    (summary, records): (&mut Summary, &mut Vec<Record>),
-    out: &mut dyn Write,
+    ranks: u32,
+    keys: Option<Vec<Key>>,
+    budget: Duration,
+    hear: Hear<'_>,
 ) -> anyhow::Result<()> {
-    let mut child = start(&arguments.team, ranks, budget)?;
+    /// How many fit into a variable, of which Linux lets each have 128 KiB.
+    const MOST: usize = 400;
+    let Some(keys) = keys else {
+        return collect_from(start(&arguments.team, ranks, budget)?, hear);
+    };
+    for some in keys.chunks(MOST) {
+        let part = budget.mul_f64(some.len() as f64 / keys.len() as f64);
+        let listed = (CELLS, serde_json::to_string(some)?);
+        let ranks = start_with(&arguments.team, ranks, part, Some(listed))?;
+        collect_from(ranks, hear)?;
+    }
+    Ok(())
+}
+
+/// Reads what rank 0 says, to the end of the ranks.
+fn collect_from(mut child: Child, hear: Hear<'_>) -> anyhow::Result<()> {
     interrupt::tell_child(Some(child.id()));
     let mut lines = child.stdout.take().map(BufReader::new);
-    while let Some(said) = lines.as_mut().map(hear).transpose()?.flatten() {
-        match said {
-            Said::Begins(cells, left_out) => summary.expect(cells, left_out),
-            Said::Row(row) => {
-                arguments.printer().row(out, &row)?;
-                out.flush()?;
-                records.extend(row);
-            }
-        }
+    while let Some(said) = lines.as_mut().map(next).transpose()?.flatten() {
+        hear(said)?;
     }
     interrupt::tell_child(None);
     let status = child.wait()?;
@@ -163,7 +141,7 @@ fn collect(
 }
 
 /// The next that rank 0 says; `None` at the end.
-fn hear(lines: &mut BufReader<ChildStdout>) -> anyhow::Result<Option<Said>> {
+fn next(lines: &mut BufReader<ChildStdout>) -> anyhow::Result<Option<Said>> {
     let mut line = String::new();
     if lines.read_line(&mut line)? == 0 {
         return Ok(None);
@@ -211,7 +189,7 @@ pub fn among(team: &Team) -> anyhow::Result<(Among, Ground)> {
 }
 
 /// Measures every cell with the other ranks.
-fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (mut among, ground) = among(&arguments.team)?;
     let collected = std::env::var(SECONDS)
         .ok()
@@ -224,8 +202,16 @@ fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         "nothing to measure among {} ranks: start as many as -n says",
         ranks[0]
     );
-    let mut rows = rows(arguments, &ranks, &|_| Ok(ground.clone()))?;
-    rows.check()?;
+    let keys = std::env::var(CELLS).ok();
+    let keys: Option<Vec<Key>> = keys.map(|text| serde_json::from_str(&text)).transpose()?;
+    anyhow::ensure!(
+        !arguments.is_several() || collected.is_some(),
+        "--against and --rounds start ranks again and again, and these ranks were started by others: right would be allhands bench by itself"
+    );
+    let mut rows = rounds::listed(arguments, &ranks, keys.as_deref(), &|_| Ok(ground.clone()))?;
+    if keys.is_none() {
+        rows.check()?;
+    }
     let first = among.comm.rank() == 0;
     let mut out: Box<dyn Write> = arguments.json.beside();
     let say = |out: &mut dyn Write, said: &Said| -> anyhow::Result<()> {

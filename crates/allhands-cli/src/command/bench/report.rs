@@ -176,6 +176,11 @@ impl Summary {
         self.left_out.extend(left_out);
     }
 
+    /// What was left out so far, and why.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
     /// Ends with the measurement.
     pub fn end(&mut self) {
         self.disturbed = self.busy.warning();

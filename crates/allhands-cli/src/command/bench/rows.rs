@@ -80,10 +80,40 @@ impl Ground {
         algorithm.admits_apart(&shape, self.puts, |asked| asked == nodes)
     }
 
+    /// Whether a cell can be measured here.
+    fn place(&self, cell: &Cell) -> anyhow::Result<Place> {
+        let (algorithm, ranks) = (cell.algorithm, cell.ranks);
+        let call = Call {
+            root: cell.root,
+            ..Call::new(algorithm.collective, ranks)
+        };
+        let shape = names::shape(algorithm, call, &cell.parameters)?.on_torus(cell.torus);
+        if let Err(why) = self.admits(algorithm, &shape) {
+            return Ok(Place::Unfit(why));
+        }
+        let held = self.held(memory::of_call(algorithm, &shape, cell.bytes), ranks);
+        if held <= self.most_bytes {
+            return Ok(Place::Fits);
+        }
+        let which = (self.on_one < ranks).then_some(self.on_one);
+        let words = report::left_out(cell, which, (held, self.most_bytes));
+        Ok(Place::Small(words))
+    }
+
     /// What one machine has of what all ranks hold.
     pub fn held(&self, bytes: usize, ranks: u32) -> usize {
         (bytes as u128 * u128::from(self.on_one) / u128::from(ranks.max(1))) as usize
     }
+}
+
+/// Whether a cell can be measured somewhere.
+enum Place {
+    /// It can.
+    Fits,
+    /// Its algorithm does not serve there.
+    Unfit(Unsuitable),
+    /// There is not enough memory, in words.
+    Small(String),
 }
 
 /// What is to be measured, and what is not.
@@ -194,12 +224,6 @@ impl Rows {
         };
         let mut row = Vec::new();
         for (algorithm, parameters) in candidates {
-            let shape = names::shape(algorithm, call, &parameters)?.on_torus(arguments.torus);
-            if let Err(why) = ground.admits(algorithm, &shape) {
-                let why = || format!("{} {}: {why}", algorithm.collective, algorithm.name);
-                self.unfit = arguments.algorithm.as_ref().map(|_| why());
-                continue;
-            }
             let cell = Cell {
                 algorithm,
                 parameters,
@@ -210,20 +234,50 @@ impl Rows {
                 torus: arguments.torus,
                 fresh: arguments.fresh,
             };
-            let held = ground.held(memory::of_call(algorithm, &shape, bytes), call.ranks);
-            if held <= ground.most_bytes {
-                row.push(cell);
-                if is_open {
-                    break;
+            match ground.place(&cell)? {
+                Place::Unfit(why) => {
+                    let why = || format!("{} {}: {why}", algorithm.collective, algorithm.name);
+                    self.unfit = arguments.algorithm.as_ref().map(|_| why());
                 }
-            } else if !is_open {
-                let which = (ground.on_one < call.ranks).then_some(ground.on_one);
-                self.left_out
-                    .push(report::left_out(&cell, which, (held, ground.most_bytes)));
+                Place::Small(_) if is_open => {}
+                Place::Small(words) => self.left_out.push(words),
+                Place::Fits => {
+                    row.push(cell);
+                    if is_open {
+                        break;
+                    }
+                }
             }
         }
         self.cells.push(row);
         Ok(())
+    }
+
+    /// Cells that are listed one by one: those of one collective, number of ranks and size that follow one another are a row.
+    ///
+    /// # Errors
+    /// What of a cell nobody knows.
+    pub fn listed(
+        cells: Vec<Cell>,
+        ground: &dyn Fn(u32) -> anyhow::Result<Ground>,
+    ) -> anyhow::Result<Rows> {
+        let mut rows = Rows::default();
+        let of = |cell: &Cell| (cell.algorithm.collective, cell.ranks, cell.bytes);
+        for cell in cells {
+            match ground(cell.ranks)?.place(&cell)? {
+                Place::Unfit(why) => {
+                    let (algorithm, name) = (cell.algorithm, cell.name());
+                    let words = format!("left out {} {name}: {why}", algorithm.collective);
+                    rows.left_out.push(words);
+                }
+                Place::Small(words) => rows.left_out.push(words),
+                Place::Fits => match rows.cells.last_mut() {
+                    Some(row) if of(&row[0]) == of(&cell) => row.push(cell),
+                    Some(_) | None => rows.cells.push(vec![cell]),
+                },
+            }
+        }
+        Ok(rows)
     }
 }
 

@@ -9,8 +9,10 @@ use std::path::PathBuf;
 pub struct Cell {
     /// The cell, as the first run has it.
     pub first: Record,
-    /// Each run's median, in microseconds.
+    /// Each run's median, in microseconds; a file may have those of several, as `bench --rounds` starts ranks again.
     medians_us: Vec<f64>,
+    /// In how many files it is.
+    files: usize,
     /// By how much the first run's is uncertain: half of an interval that holds in 95 of 100 cases (McGill, Tukey, Larsen 1978).
     within_us: f64,
 }
@@ -83,11 +85,18 @@ pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Cell>> {
                 record.layout.clone(),
             );
             let place = *places.entry(key).or_insert(cells.len());
-            let median_us = record.median_us;
+            let medians_us = match record.rounds_us.len() {
+                0 | 1 => vec![record.median_us],
+                _ => record.rounds_us.clone(),
+            };
             match cells.get_mut(place) {
-                Some(cell) => cell.medians_us.push(median_us),
+                Some(cell) => {
+                    cell.medians_us.extend(medians_us);
+                    cell.files += 1;
+                }
                 None => cells.push(Cell {
-                    medians_us: vec![median_us],
+                    medians_us,
+                    files: 1,
                     within_us: 1.57 * (record.q3_us - record.q1_us)
                         / (record.iterations as f64).sqrt(),
                     first: record,
@@ -95,7 +104,7 @@ pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Cell>> {
             }
         }
     }
-    cells.retain(|cell| cell.medians_us.len() == paths.len());
+    cells.retain(|cell| cell.files == paths.len());
     ensure!(!cells.is_empty(), "no cell is in every file of --measured");
     Ok(cells)
 }
