@@ -1,7 +1,7 @@
 //! The comparison: what every algorithm is forecast to take between nodes, and which one is chosen by that.
 
 use super::NetworkTimes;
-use super::forecast::{Forecast, MOST_RANKS, size_class};
+use super::forecast::{Forecast, MOST_RANKS, Named, flat, size_class};
 use crate::transport::net::Places;
 use allhands_core::choose::{Facts, Question};
 use allhands_core::machine::Nodes;
@@ -24,8 +24,8 @@ pub struct Compared {
 }
 
 /// Compares everything that can serve a call between nodes, the ranks of each of which share memory, as a communicator does it that
-/// has measured these times: the cheapest first. Nothing where a communicator would not compare either: beyond 64 ranks, or where not
-/// every rank knows the lengths.
+/// has measured these times: the cheapest first. Beyond 64 ranks nothing is simulated, but what algorithms claim is compared, of those
+/// that treat all ranks alike, and processors' time is not known. Nothing where not every rank knows the lengths.
 ///
 /// Times are those of root 0, and of the least length that begins with the same three binary digits.
 ///
@@ -52,7 +52,7 @@ pub fn compare_between_nodes(
         return Vec::new();
     };
     if question.call.ranks > MOST_RANKS {
-        return Vec::new();
+        return by_claims(question, nodes, (times, bytes));
     }
     let places = Places::of(nodes, question.call.ranks);
     let forecast = Forecast::new(times);
@@ -69,4 +69,28 @@ pub fn compare_between_nodes(
     let mut compared: Vec<Compared> = compared.collect();
     compared.sort_by(|a, b| a.cost_ns.total_cmp(&b.cost_ns));
     compared
+}
+
+/// The same for many ranks, by what algorithms claim.
+fn by_claims(
+    question: &Question,
+    nodes: &Nodes,
+    (times, bytes): (&NetworkTimes, u64),
+) -> Vec<Compared> {
+    let places = Places::of(nodes, question.call.ranks);
+    let chosen = Forecast::new(times).claimed(question, (nodes, &places), bytes);
+    let compared = |(time_ns, (algorithm, parameters)): (f64, Named)| Compared {
+        chosen: chosen
+            .as_ref()
+            .is_some_and(|(found, said)| found.name == algorithm.name && *said == parameters),
+        algorithm: algorithm.name,
+        parameters,
+        time_ns,
+        busy_ns: 0.0,
+        cost_ns: time_ns,
+    };
+    flat(times, question, bytes)
+        .into_iter()
+        .map(compared)
+        .collect()
 }

@@ -3,6 +3,7 @@
 //! Every rank simulates the same calls with the same times, in whole picoseconds, so all ranks take the same one.
 
 mod candidates;
+mod claimed;
 
 use super::nodes::serves;
 use crate::transport::net::Places;
@@ -17,10 +18,11 @@ use allhands_core::simulate::{
 };
 pub(super) use candidates::size_class;
 use candidates::{bare, candidates, is_pipeline, may_serve, window};
+pub(super) use claimed::flat;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// The most ranks for which every algorithm is simulated; beyond, that would take longer than a choice may.
+/// The most ranks for which every algorithm is simulated; beyond, that would take longer than a choice may, and what they claim decides.
 pub(super) const MOST_RANKS: u32 = 64;
 
 /// The most segments that a pipeline is tried with.
@@ -140,7 +142,7 @@ impl Forecast {
     }
 
     /// The fastest algorithm for a call on nodes, whose ranks share memory in their places; none where it cannot be told: where not every rank
-    /// knows the lengths, or there are very many ranks.
+    /// knows the lengths.
     pub(crate) fn choose(
         &self,
         question: &Question,
@@ -149,12 +151,12 @@ impl Forecast {
         let facts = Facts::of(question);
         let bytes = size_class(facts.bytes?);
         let call = question.call;
-        if call.ranks > MOST_RANKS {
-            return None;
-        }
         let key = (call.collective, bytes, call.commutative, question.irregular);
         let mut known = self.fastest.borrow_mut();
         let found = known.entry(key).or_insert_with(|| {
+            if call.ranks > MOST_RANKS {
+                return self.claimed(question, (nodes, places), bytes);
+            }
             let timed = self.timed(question, (nodes, places), bytes);
             let fastest = self.fastest(&timed, (bytes, places));
             fastest.map(|timed| timed.named.clone())

@@ -244,7 +244,10 @@ impl Lab<'_> {
     }
 
     fn level(&mut self, reach: Reach) -> anyhow::Result<LevelFile> {
-        let points = self.points(reach)?;
+        let mut points = self.points(reach)?;
+        if !reach.is_processors {
+            steady(&mut points);
+        }
         let mut file = LevelFile::default();
         for point in &points {
             let terms = point.terms();
@@ -309,6 +312,27 @@ impl Lab<'_> {
     }
 }
 
+/// Takes for each time the median of those at the five lengths around it: what rises steadily stays as it is, and what one of them was
+/// disturbed by is gone. Hosts that share processors are disturbed often.
+fn steady(points: &mut [Point]) {
+    const AROUND: usize = 2;
+    let fields: [fn(&mut Point) -> &mut f64; 4] = [
+        |point| &mut point.way_us,
+        |point| &mut point.scatter_us,
+        |point| &mut point.gather_us,
+        |point| &mut point.shared_us,
+    ];
+    for field in fields {
+        let times: Vec<f64> = points.iter_mut().map(|point| *field(point)).collect();
+        for (at, point) in points.iter_mut().enumerate() {
+            let around = AROUND.min(at).min(times.len() - 1 - at);
+            let mut near = times[at - around..=at + around].to_vec();
+            near.sort_by(f64::total_cmp);
+            *field(point) = near[around];
+        }
+    }
+}
+
 /// How often what is so long is done in one call: short ones often, as clocks are coarse; long ones once, as collectives do, which find
 /// none of it in caches.
 fn again(bytes: u64) -> u32 {
@@ -333,4 +357,28 @@ fn full(name: &str) -> &'static str {
     let mut names = all.map(|found| found.name);
     let of = |whole: &str| whole.strip_prefix("microbenchmark-") == Some(name);
     names.find(|whole| of(whole)).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_length_was_disturbed_by_is_gone() {
+        let point = |(at, shared_us): (usize, f64)| Point {
+            bytes: 8 << at,
+            way_us: (1 << at) as f64,
+            scatter_us: 1.0,
+            gather_us: 1.0,
+            send_us: 0.0,
+            shared_us,
+        };
+        let shared = [2.0, 2.0, 90.0, 3.0, 4.0, 0.1, 70.0];
+        let mut points: Vec<Point> = shared.into_iter().enumerate().map(point).collect();
+        steady(&mut points);
+        let of = |time: fn(&Point) -> f64| points.iter().map(time).collect::<Vec<_>>();
+        // What rises is as it was.
+        assert_eq!(of(|p| p.way_us), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
+        assert_eq!(of(|p| p.shared_us), [2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 70.0]);
+    }
 }

@@ -38,7 +38,7 @@ pub fn run(
     let compared = compare_between_nodes(question, nodes, network);
     ensure!(
         !compared.is_empty(),
-        "forecasts are made for at most 64 ranks, all of which know the lengths; rules decide beyond that: leave --network out to see them"
+        "forecasts are made where all ranks know the lengths; rules decide elsewhere: leave --network out to see them"
     );
     let call = &question.call;
     let records = compared.into_iter().map(|compared| {

@@ -34,13 +34,19 @@ pub(super) fn may_serve(
     question: &Question,
     (nodes, places): (&Nodes, &Places),
 ) -> bool {
+    let asks = algorithm.requires.contains(&Requirement::Nodes);
+    let mut sizes = nodes.innermost(question.call.ranks).into_iter();
+    let layers = !asks || sizes.any(|size| size > 1);
+    may_serve_anywhere(algorithm, question) && layers && serves(algorithm, shape, places)
+}
+
+/// Whether an algorithm asks for nothing that a cluster has not, nor for lengths that not every rank knows.
+pub(super) fn may_serve_anywhere(algorithm: &Algorithm, question: &Question) -> bool {
     let needs = |requirement| algorithm.requires.contains(&requirement);
     let possible = !needs(Requirement::Torus) && algorithm.fabrics() == Fabrics::default();
     let exchanges =
         question.irregular && (needs(Requirement::AllCounts) || needs(Requirement::PassingCounts));
-    let mut sizes = nodes.innermost(question.call.ranks).into_iter();
-    let layers = !needs(Requirement::Nodes) || sizes.any(|size| size > 1);
-    possible && !exchanges && layers && serves(algorithm, shape, places)
+    possible && !exchanges
 }
 
 /// Everything that serves a call on nodes, with root 0.
@@ -66,19 +72,27 @@ pub(super) fn candidates(
 }
 
 /// The registered settings, wider windows, a tree of one level, and, of what is made of others, everything that may serve the leaders.
-fn settings(algorithm: &Algorithm, ranks: u32) -> Vec<String> {
+fn settings(algorithm: &'static Algorithm, ranks: u32) -> Vec<String> {
     let leaders = algorithm.layers.map_or(&[][..], |layers| layers.leaders);
     let named = leaders
         .iter()
         .map(|found| format!("{}={}", Layers::INTER, found.name));
+    registered(algorithm, ranks).chain(named).collect()
+}
+
+/// The same of an algorithm that is made of no others.
+pub(super) fn registered(
+    algorithm: &'static Algorithm,
+    ranks: u32,
+) -> impl Iterator<Item = String> {
     let registered = algorithm.settings.iter().map(ToString::to_string);
     // The widest one has room for all messages of a rank.
     let wider = WIDER_WINDOWS.into_iter();
-    let wider = wider.filter(|window| is_exchange(algorithm) && *window < 2 * (ranks - 1));
+    let wider = wider.filter(move |window| is_exchange(algorithm) && *window < 2 * (ranks - 1));
     let wider = wider.map(|window| format!("{}={window}", Parameter::WINDOW.name));
     let is_tree = has(algorithm, &Parameter::RADIX) && algorithm.collective.rooted() && ranks > 2;
     let flat = is_tree.then(|| format!("{}={ranks}", Parameter::RADIX.name));
-    registered.chain(wider).chain(flat).chain(named).collect()
+    registered.chain(wider).chain(flat)
 }
 
 /// Whether an algorithm's vectors go in segments.
