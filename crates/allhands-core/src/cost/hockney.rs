@@ -21,10 +21,6 @@ pub struct Hockney {
 }
 
 impl Hockney {
-    /// A Cray T3E 900, for the policy `t3e` where T 5.4 leaves the choice to a prediction. T prints no α, β, γ: these are
-    /// assumed, 12 µs, 300 MB/s and 200 MB/s, of the order of that machine's.
-    pub const T3E_900: Hockney = Hockney::new(12.0, 1.0 / 300.0, 1.0 / 200.0);
-
     /// A machine on which one-way messages cost what others cost, and copies nothing.
     #[must_use]
     pub const fn new(alpha_us: f64, beta_us_per_byte: f64, gamma_us_per_byte: f64) -> Hockney {

@@ -1,16 +1,19 @@
-//! Predicted costs: Hockney's model walked over a world of schedules, the extended PLogP model and its patterns, and the papers' formulas as printed.
+//! Predicted costs: a model, Hockney's or one of LogP's family, walked over a world of schedules, the extended PLogP model and its patterns, and the papers' formulas as printed.
 //!
 //! The walk and the formulas are independent of one another: a test holds one against the other for every
 //! number of ranks from 2 to 128, so a wrong schedule, a wrong walk and a misread formula all show.
 
 pub mod formula;
 mod hockney;
+pub mod logp;
+mod model;
 pub mod pattern;
 pub mod plogp;
 mod sizes;
 mod walk;
 
 pub use hockney::{Breakdown, Hockney};
+pub use model::{Deed, Kind, Model, Passage};
 pub use sizes::Sizes;
 pub use walk::{Finish, Transfer, Walk, WalkError, walk, walk_observed};
 

@@ -139,9 +139,9 @@ pub(crate) fn lower(
 
 /// Puts the operations of a step, which may start in any order, where they overlap best: messages leave first, and
 /// what is local is done while they are on their way. One-sided operations stay in their order, which means something.
-fn send_first(step: &mut [PlanOp]) {
+pub(crate) fn send_first<T>(step: &mut [T], kind: impl Fn(&T) -> OpKind) {
     const ONE_SIDED: u8 = 3;
-    let place = |op: &PlanOp| match op.kind {
+    let place = |op: &T| match kind(op) {
         OpKind::Send { .. } => 0,
         OpKind::Recv { .. } | OpKind::RecvReduce { .. } => 1,
         OpKind::Copy | OpKind::Reduce => 2,
@@ -265,7 +265,7 @@ impl Lowering<'_> {
                 self.push(op.kind, runs, bytes, op.is_token())?;
             }
         }
-        send_first(&mut self.ops[start..]);
+        send_first(&mut self.ops[start..], |op| op.kind);
         Ok(())
     }
 

@@ -14,7 +14,7 @@ mod builder;
 mod hardware;
 mod inline;
 mod layout;
-mod lower;
+pub(crate) mod lower;
 mod map;
 mod one_sided;
 mod op;

@@ -4,6 +4,7 @@
 //! algorithm's schedules and compare.
 
 pub mod ali;
+pub mod almasi;
 pub mod qian;
 mod table;
 pub mod thakur;

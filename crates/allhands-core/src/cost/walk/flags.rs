@@ -1,7 +1,8 @@
 //! Flags and puts of a walk: notifications travel with the put before them, or on their own.
 
+use super::super::model::{Deed, Model};
 use super::message::{End, Load};
-use super::{Breakdown, Instance, Walker};
+use super::{Instance, Walker};
 use crate::schedule::{OpKind, Schedule};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -55,34 +56,36 @@ impl Puts {
     }
 }
 
-impl Walker<'_> {
-    pub(super) fn put(&mut self, to: u32, end: End, path: Breakdown) {
+impl<M: Model> Walker<'_, M> {
+    pub(super) fn put(&mut self, to: u32, end: End, path: M::Path) {
         let put = end.instance;
         let puts = self.puts.entry((put.rank, put.strand, to)).or_default();
         let number = puts.issued;
         puts.issued += 1;
         puts.news = true;
         puts.flying.push(number);
-        self.offer(put.rank, to, end, Load::Put { put, number }, path);
+        let load = Load::Put { put, number };
+        self.launch((put.rank, to), end, load, Deed::Put(to), path);
     }
 
     /// The notifier does not wait: a notification has no source that it might want to use again.
-    pub(super) fn notify(&mut self, to: u32, flag: u16, end: End, path: Breakdown) {
+    pub(super) fn notify(&mut self, to: u32, flag: u16, end: End, path: M::Path) {
         let notify = end.instance;
         let key = (notify.rank, notify.strand, to);
         let puts = self.puts.entry(key).or_default();
-        if core::mem::take(&mut puts.news) {
+        if M::MEETS && core::mem::take(&mut puts.news) {
             puts.riding.push_back((puts.issued, flag));
             self.let_ride(key, path);
         } else if to == notify.rank {
             self.raise_own(flag, end, path);
         } else {
-            self.offer(notify.rank, to, end, Load::Notice { flag }, path);
+            let load = Load::Notice { flag };
+            self.launch((notify.rank, to), end, load, Deed::Notify(to), path);
         }
         self.complete(notify, path);
     }
 
-    pub(super) fn put_arrived(&mut self, key: (u32, u16, u32), number: u32, path: Breakdown) {
+    pub(super) fn put_arrived(&mut self, key: (u32, u16, u32), number: u32, path: M::Path) {
         if let Some(puts) = self.puts.get_mut(&key) {
             puts.flying.retain(|&put| put != number);
         }
@@ -90,7 +93,7 @@ impl Walker<'_> {
     }
 
     /// Raises the flags whose puts have all arrived.
-    fn let_ride(&mut self, key: (u32, u16, u32), path: Breakdown) {
+    fn let_ride(&mut self, key: (u32, u16, u32), path: M::Path) {
         while let Some(puts) = self.puts.get_mut(&key)
             && let Some(&(before, flag)) = puts.riding.front()
             && puts.over(before)
@@ -101,20 +104,20 @@ impl Walker<'_> {
     }
 
     /// Everyone who waits for the flag sees that it is raised.
-    pub(super) fn raise(&mut self, at: u32, flag: u16, path: Breakdown) {
+    pub(super) fn raise(&mut self, at: u32, flag: u16, path: M::Path) {
         for watcher in self.watchers(at, flag) {
             self.see((at, flag), watcher, path);
         }
     }
 
     /// A rank raises its own flag: to others that is a message from it.
-    fn raise_own(&mut self, flag: u16, end: End, path: Breakdown) {
+    fn raise_own(&mut self, flag: u16, end: End, path: M::Path) {
         let at = end.instance.rank;
         for watcher in self.watchers(at, flag) {
             if watcher == at {
                 self.see((at, flag), at, path);
             } else {
-                self.offer(at, watcher, end, Load::Sight { flag }, path);
+                self.offer((at, watcher), end, Load::Sight { flag }, path);
             }
         }
     }
@@ -125,7 +128,7 @@ impl Walker<'_> {
     }
 
     /// Rank `watcher` sees that a flag has been raised.
-    pub(super) fn see(&mut self, flag: (u32, u16), watcher: u32, path: Breakdown) {
+    pub(super) fn see(&mut self, flag: (u32, u16), watcher: u32, path: M::Path) {
         let Some(flag) = self.flags.get_mut(&flag).and_then(|f| f.get_mut(&watcher)) else {
             return;
         };
@@ -137,7 +140,7 @@ impl Walker<'_> {
         }
     }
 
-    pub(super) fn wait(&mut self, waiter: Instance, flag: (u32, u16), count: u32, path: Breakdown) {
+    pub(super) fn wait(&mut self, waiter: Instance, flag: (u32, u16), count: u32, path: M::Path) {
         let seen = self.flags.entry(flag).or_default();
         let flag = seen.entry(waiter.rank).or_default();
         flag.taken += u64::from(count);

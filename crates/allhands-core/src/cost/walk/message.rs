@@ -1,7 +1,7 @@
-//! Messages of a walk: how their ends meet, who gets a port next, and what happens when they arrive.
+//! Messages of a walk: how they start, who gets a port next, and what happens when they arrive.
 
-use super::{Breakdown, Instance, Transfer, WalkError, Walker, What};
-use crate::schedule::OpKind;
+use super::super::model::{Deed, Kind, Model, Passage};
+use super::{Instance, Transfer, Walker, What};
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -18,7 +18,7 @@ pub(super) struct End {
     pub port: u8,
 }
 
-/// Ends of one channel that have not met; all of them sends, or all receives.
+/// Ends of one channel that have not met; all of them sends (in LogP's family, messages that are there), or all receives.
 #[derive(Default)]
 pub(super) struct Meeting {
     pub sends: VecDeque<End>,
@@ -30,19 +30,48 @@ pub(super) struct Meeting {
 pub(super) enum Load {
     /// A send, for a receive.
     TwoSided { send: Instance, receive: Instance },
+    /// A send for whoever receives from its channel.
+    Eager { send: Instance, channel: u16 },
+    /// A copy of one that leaves it where it passes; its sender has nothing to do with it any more.
+    Copied { send: Instance, channel: u16 },
     /// A put with this number among its strand's puts to that rank.
     Put { put: Instance, number: u32 },
-    /// A get.
+    /// A get, or what answers to it.
     Get { get: Instance },
+    /// That a get asks for so many units.
+    Request { get: Instance, units: u64 },
     /// A notification on its own.
     Notice { flag: u16 },
     /// A look at the flag of a peer, which that has raised itself.
     Sight { flag: u16 },
 }
 
+impl Load {
+    fn kind(self) -> Kind {
+        match self {
+            Load::TwoSided { .. } | Load::Eager { .. } | Load::Copied { .. } => Kind::Message,
+            Load::Put { .. } => Kind::Put,
+            Load::Get { .. } => Kind::Answer,
+            Load::Request { .. } => Kind::Request,
+            Load::Notice { .. } | Load::Sight { .. } => Kind::Notice,
+        }
+    }
+}
+
+/// Which ports a message needs at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leg {
+    /// One of each end.
+    Whole,
+    /// Its sender's.
+    Out,
+    /// Its receiver's.
+    In,
+}
+
 /// A message, ready or under way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Message {
+pub(super) struct Message<P> {
     pub from: u32,
     pub to: u32,
     pub port: u8,
@@ -51,90 +80,48 @@ pub(super) struct Message {
     /// The sender's place in its step: of messages ready at once, the first of each rank go first.
     pub place: u32,
     pub load: Load,
+    pub leg: Leg,
     /// How it came to be ready, and in which moment.
-    pub path: Breakdown,
+    pub path: P,
     pub moment: u64,
     pub started: bool,
 }
 
-/// A rank's sending or receiving ports.
+/// Sending or receiving ports, of a rank or of what shares them.
 #[derive(Clone, Debug)]
-pub(super) struct PortSide {
+pub(super) struct PortSide<P> {
     free: u32,
     /// Ready messages that need one of them, in order.
     waiting: Vec<u32>,
     dirty: bool,
     /// How, and in which moment, a port was last given back.
-    freed: Breakdown,
+    freed: P,
     freed_moment: u64,
 }
 
-impl PortSide {
-    pub(super) fn new(ports: u32) -> PortSide {
+impl<P: Default> PortSide<P> {
+    pub(super) fn new(ports: u32) -> PortSide<P> {
         PortSide {
             free: ports,
             waiting: Vec::new(),
             dirty: false,
-            freed: Breakdown::default(),
+            freed: P::default(),
             freed_moment: 0,
         }
     }
 }
 
-fn sending(rank: u32) -> u32 {
-    2 * rank
-}
-
-fn receiving(rank: u32) -> u32 {
-    2 * rank + 1
-}
-
-impl Walker<'_> {
-    /// An end of a two-sided message has come; if the other was there, the message is ready.
-    pub(super) fn meet(
-        &mut self,
-        (from, to, channel): (u32, u32, u16),
-        end: End,
-        sends: bool,
-        path: Breakdown,
-    ) {
-        let meetings = &mut self.ranks[to as usize].meetings;
-        let meeting = meetings.entry((from, channel)).or_default();
-        let (own, other) = if sends {
-            (&mut meeting.sends, &mut meeting.receives)
-        } else {
-            (&mut meeting.receives, &mut meeting.sends)
-        };
-        let Some(met) = other.pop_front() else {
-            own.push_back(end);
-            return;
-        };
-        if other.is_empty() {
-            meetings.remove(&(from, channel));
-        }
-        let (send, receive) = if sends { (end, met) } else { (met, end) };
-        let load = Load::TwoSided {
-            send: send.instance,
-            receive: receive.instance,
-        };
-        let one_way = send.one_way && receive.one_way;
-        self.offer(from, to, End { one_way, ..send }, load, path);
-    }
-
-    /// A message is ready from now on.
-    pub(super) fn offer(&mut self, from: u32, to: u32, end: End, load: Load, path: Breakdown) {
-        self.fresh.push(Message {
-            from,
-            to,
-            port: end.port,
-            units: end.units,
-            one_way: end.one_way,
-            place: end.place,
-            load,
-            path,
-            moment: self.moment,
-            started: false,
-        });
+impl<M: Model> Walker<'_, M> {
+    /// The sides on which a message needs a port.
+    fn needs(&self, m: &Message<M::Path>) -> impl Iterator<Item = usize> + use<M> {
+        let out = 2 * self.machine.port(m.from, m.to) as usize;
+        let into = 2 * self.machine.port(m.to, m.from) as usize + 1;
+        let sides = [(Leg::In, out), (Leg::Out, into)];
+        let leg = m.leg;
+        sides
+            .into_iter()
+            .filter(move |side| side.0 != leg)
+            .map(|side| side.1)
     }
 
     /// Starts every message that has ports, the one that was ready first first.
@@ -143,10 +130,12 @@ impl Walker<'_> {
         fresh.sort_by_key(|m| (m.place, m.from, m.to));
         for message in fresh.drain(..) {
             let number = self.messages.len() as u32;
-            for side in [sending(message.from), receiving(message.to)] {
-                self.sides[side as usize].waiting.push(number);
+            for side in self.needs(&message) {
+                self.sides[side].waiting.push(number);
             }
-            self.mark(sending(message.from));
+            if let Some(side) = self.needs(&message).next() {
+                self.mark(side as u32);
+            }
             self.messages.push(message);
         }
         self.fresh = fresh;
@@ -172,8 +161,7 @@ impl Walker<'_> {
 
     fn can_start(&self, number: u32) -> bool {
         let m = &self.messages[number as usize];
-        let free = |side: u32| self.sides[side as usize].free > 0;
-        !m.started && free(sending(m.from)) && free(receiving(m.to))
+        !m.started && self.needs(m).all(|side| self.sides[side].free > 0)
     }
 
     /// The first message of `side`, from number `least` on, that can start.
@@ -189,16 +177,14 @@ impl Walker<'_> {
 
     fn start_message(&mut self, number: u32) {
         let m = self.messages[number as usize];
-        let (out, into) = (sending(m.from) as usize, receiving(m.to) as usize);
         // It starts now: because it is ready only now, or because a port was given back now.
-        let start = if m.moment == self.moment {
-            m.path
-        } else if self.sides[out].freed_moment == self.moment {
-            self.sides[out].freed
-        } else {
-            self.sides[into].freed
-        };
-        for side in [out, into] {
+        let mut start = m.path;
+        if m.moment != self.moment {
+            let freed_now = |side: &usize| self.sides[*side].freed_moment == self.moment;
+            let freed = self.needs(&m).find(freed_now).or(self.needs(&m).last());
+            start = freed.map_or(start, |side| self.sides[side].freed);
+        }
+        for side in self.needs(&m) {
             let side = &mut self.sides[side];
             side.free -= 1;
             if let Ok(at) = side.waiting.binary_search(&number) {
@@ -206,75 +192,145 @@ impl Walker<'_> {
             }
         }
         self.messages[number as usize].started = true;
-        let end = start.with_message(m.units, m.one_way);
+        let passage = self.passage(&m);
+        let end = self.machine.carried(start, &passage);
+        match m.leg {
+            Leg::Whole => {
+                self.tell(&m, start, end);
+                self.push_event(end, What::Arrived(number));
+            }
+            Leg::Out => self.depart(number, start, end),
+            Leg::In => self.push_event(end, What::Arrived(number)),
+        }
+    }
+
+    fn passage(&self, m: &Message<M::Path>) -> Passage {
+        Passage {
+            from: m.from,
+            to: m.to,
+            kind: m.load.kind(),
+            one_way: m.one_way,
+            units: m.units,
+            unit_bytes: self.unit_bytes,
+        }
+    }
+
+    /// Tells the observer of a message that starts.
+    fn tell(&mut self, m: &Message<M::Path>, start: M::Path, end: M::Path) {
+        self.started += 1;
+        let (start_us, end_us) = (self.time_us(&start), self.time_us(&end));
         (self.observer)(Transfer {
             from: m.from,
             to: m.to,
             port: m.port,
-            start_us: self.machine.time_us(&start, self.unit_bytes),
-            end_us: self.machine.time_us(&end, self.unit_bytes),
+            start_us,
+            end_us,
             bytes: m.units as f64 * self.unit_bytes,
         });
-        self.push_event(end, What::Arrived(number));
     }
 
-    pub(super) fn arrived(&mut self, number: u32, path: Breakdown) -> Result<(), WalkError> {
+    /// A message has its sender's port from one moment to another, and leaves, with the copies that it drops.
+    fn depart(&mut self, number: u32, start: M::Path, end: M::Path) {
         let m = self.messages[number as usize];
-        for side in [sending(m.from), receiving(m.to)] {
-            let ports = &mut self.sides[side as usize];
+        self.push_event(end, What::Left(number));
+        let mut riders = Vec::new();
+        if let Load::Eager { send, .. } = m.load {
+            riders = self.riders.remove(&send).unwrap_or_default();
+            let carrier = &mut self.ranks[m.from as usize].carrier;
+            carrier.take_if(|carrier| *carrier == send);
+        }
+        for copy in riders {
+            self.came_later(copy, start);
+        }
+        self.came_later(m, start);
+    }
+
+    /// A message that leaves at `start` will come to its receiver's port: behind those that left before it on the same way.
+    fn came_later(&mut self, m: Message<M::Path>, start: M::Path) {
+        let passage = self.passage(&m);
+        let mut head = self.machine.travelled(start, &passage);
+        let way = [
+            self.machine.port(m.from, m.to),
+            self.machine.port(m.to, m.from),
+        ];
+        if let Some(last) = self.heads.get(&way)
+            && self.time_us(last) > self.time_us(&head)
+        {
+            head = *last;
+        }
+        self.heads.insert(way, head);
+        let here = self.machine.carried(head, &passage);
+        self.tell(&m, start, here);
+        self.push_event(head, What::Came(self.handed.len() as u32));
+        self.handed.push(Message { leg: Leg::In, ..m });
+    }
+
+    /// A message comes to its receiver's port.
+    pub(super) fn came(&mut self, number: u32, path: M::Path) {
+        let message = self.handed[number as usize];
+        self.ready_now(message, path);
+    }
+
+    /// A message has left its sender's port.
+    pub(super) fn left(&mut self, number: u32, path: M::Path) {
+        self.give_back(number, path);
+        match self.messages[number as usize].load {
+            Load::Eager { send, .. } => self.complete(send, path),
+            Load::Put { put, .. } if !self.combines(put) => self.complete(put, path),
+            _ => {}
+        }
+    }
+
+    fn give_back(&mut self, number: u32, path: M::Path) {
+        let m = self.messages[number as usize];
+        for side in self.needs(&m) {
+            let ports = &mut self.sides[side];
             ports.free += 1;
             ports.freed = path;
             ports.freed_moment = self.moment;
-            self.mark(side);
+            self.mark(side as u32);
         }
+    }
+
+    pub(super) fn arrived(&mut self, number: u32, path: M::Path) {
+        self.give_back(number, path);
+        let m = self.messages[number as usize];
         match m.load {
             Load::TwoSided { send, receive } => {
                 self.complete(send, path);
                 self.take_in(receive, m.units, path);
             }
-            Load::Put { put, number } => {
+            Load::Eager { send, channel } | Load::Copied { send, channel } => {
+                let end = End {
+                    instance: send,
+                    one_way: m.one_way,
+                    units: m.units,
+                    place: m.place,
+                    port: m.port,
+                };
+                self.meet((m.from, m.to, channel), end, true, path);
+            }
+            Load::Put { put, number } if M::MEETS => {
                 self.take_in(put, m.units, path);
                 self.put_arrived((put.rank, put.strand, m.to), number, path);
+            }
+            Load::Put { put, .. } if self.combines(put) => {
+                self.compute_on(m.to, put, &[Deed::Reduce], m.units, path);
+            }
+            Load::Put { .. } => {}
+            Load::Request { get, units } => {
+                let end = End {
+                    instance: get,
+                    one_way: m.one_way,
+                    units,
+                    place: m.place,
+                    port: m.port,
+                };
+                self.offer((m.to, m.from), end, Load::Get { get }, path);
             }
             Load::Get { get } => self.take_in(get, m.units, path),
             Load::Notice { flag } => self.raise(m.to, flag, path),
             Load::Sight { flag } => self.see((m.from, flag), m.to, path),
         }
-        Ok(())
-    }
-
-    /// The data of a receive, a get or a put are there; if it combines them, its rank's processor does that now.
-    fn take_in(&mut self, receive: Instance, units: u64, path: Breakdown) {
-        let op = &self.schedules[receive.rank as usize].ops[receive.op as usize];
-        if matches!(
-            op.kind,
-            OpKind::RecvReduce { .. } | OpKind::PutReduce { .. } | OpKind::GetReduce { .. }
-        ) {
-            self.compute(receive, path, |from| from.with_reduced(units));
-        } else {
-            self.complete(receive, path);
-        }
-    }
-
-    /// Lets the rank's processor do something as soon as it is free.
-    pub(super) fn compute(
-        &mut self,
-        instance: Instance,
-        path: Breakdown,
-        work: impl Fn(Breakdown) -> Breakdown,
-    ) {
-        let busy = self.ranks[instance.rank as usize].busy_until;
-        let start = if self.time_us(&busy) > self.time_us(&path) {
-            busy
-        } else {
-            path
-        };
-        let end = work(start);
-        if self.time_us(&end) <= self.time_us(&path) {
-            self.complete(instance, path);
-            return;
-        }
-        self.ranks[instance.rank as usize].busy_until = end;
-        self.push_event(end, What::Done(instance));
     }
 }

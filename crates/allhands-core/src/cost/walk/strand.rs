@@ -1,7 +1,9 @@
 //! Strands of a walk: how operations start, and how steps and repeats go on.
 
-use super::message::{End, Load};
-use super::{Breakdown, Instance, WalkError, Walker};
+use super::super::model::{Deed, Model};
+use super::message::End;
+use super::{Instance, WalkError, Walker};
+use crate::schedule::lower::send_first;
 use crate::schedule::readiness::{Next, StrandCursor, is_left_out};
 use crate::schedule::{Item, List, Op, OpKind};
 use alloc::vec::Vec;
@@ -17,18 +19,13 @@ pub(super) struct StrandState {
     awaiting: Vec<(Instance, u16, u32)>,
 }
 
-impl Walker<'_> {
+impl<M: Model> Walker<'_, M> {
     fn strand(&mut self, rank: u32, strand: u16) -> &mut StrandState {
         &mut self.ranks[rank as usize].strands[strand as usize]
     }
 
     /// Takes a strand as far as it comes now.
-    pub(super) fn go_on(
-        &mut self,
-        rank: u32,
-        strand: u16,
-        path: Breakdown,
-    ) -> Result<(), WalkError> {
+    pub(super) fn go_on(&mut self, rank: u32, strand: u16, path: M::Path) -> Result<(), WalkError> {
         let schedules = self.schedules;
         let items = &schedules[rank as usize].strands[strand as usize].items;
         loop {
@@ -36,7 +33,13 @@ impl Walker<'_> {
             match state.cursor.next(items) {
                 Next::Step(ops) => {
                     self.begin_item((rank, strand), &items[self.item(rank, strand)]);
-                    for (place, op) in (0..).zip(ops) {
+                    let mut step: Vec<(u32, u32)> = (0..).zip(ops).collect();
+                    // Where a processor hands messages over, it does so before what is local, as a plan has it.
+                    if !M::MEETS {
+                        let all = &schedules[rank as usize].ops;
+                        send_first(&mut step, |(_, op)| all[*op as usize].kind);
+                    }
+                    for (place, op) in step {
                         let instance = Instance {
                             rank,
                             strand,
@@ -68,7 +71,7 @@ impl Walker<'_> {
         }
     }
 
-    fn leave(&mut self, rank: u32, path: Breakdown) {
+    fn leave(&mut self, rank: u32, path: M::Path) {
         let items = &self.schedules[rank as usize].strands;
         let state = &mut self.ranks[rank as usize];
         let all = state
@@ -96,7 +99,7 @@ impl Walker<'_> {
         state.receives = ops.iter().any(|op| receives(&op.kind));
     }
 
-    fn start(&mut self, instance: Instance, place: u32, path: Breakdown) -> Result<(), WalkError> {
+    fn start(&mut self, instance: Instance, place: u32, path: M::Path) -> Result<(), WalkError> {
         let schedules = self.schedules;
         let rank = instance.rank;
         let op = schedules[rank as usize].ops[instance.op as usize];
@@ -114,29 +117,34 @@ impl Walker<'_> {
             port: op.kind.port(),
         };
         match op.kind {
-            OpKind::Send { to, channel, .. } => self.meet((rank, to, channel), end, true, path),
+            OpKind::Send {
+                to,
+                channel,
+                deposited,
+                ..
+            } => {
+                self.send((rank, to, channel), end, deposited, path);
+            }
             OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
                 self.meet((from, rank, channel), end, false, path);
             }
             OpKind::Combine { .. } => return Err(WalkError::NoFabric),
-            OpKind::Copy => self.compute(instance, path, |from| from.with_copied(units)),
-            OpKind::Reduce => self.compute(instance, path, |from| from.with_reduced(units)),
-            OpKind::Put { to, .. } if to == rank => {
-                self.compute(instance, path, |from| from.with_copied(units));
+            OpKind::Copy => self.compute(instance, &[Deed::Copy], units, path),
+            OpKind::Reduce => self.compute(instance, &[Deed::Reduce], units, path),
+            // Where ends meet, nobody meets oneself; elsewhere a rank's own window takes what any window does.
+            OpKind::Put { to, .. } if to == rank && M::MEETS => {
+                self.compute(instance, &[Deed::Copy], units, path);
             }
-            OpKind::PutReduce { to, .. } if to == rank => {
-                self.compute(instance, path, |from| from.with_reduced(units));
+            OpKind::Get { from, .. } if from == rank && M::MEETS => {
+                self.compute(instance, &[Deed::Copy], units, path);
+            }
+            OpKind::PutReduce { to: peer, .. } | OpKind::GetReduce { from: peer, .. }
+                if peer == rank && M::MEETS =>
+            {
+                self.compute(instance, &[Deed::Reduce], units, path);
             }
             OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } => self.put(to, end, path),
-            OpKind::Get { from, .. } if from == rank => {
-                self.compute(instance, path, |from| from.with_copied(units));
-            }
-            OpKind::GetReduce { from, .. } if from == rank => {
-                self.compute(instance, path, |from| from.with_reduced(units));
-            }
-            OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => {
-                self.offer(from, rank, end, Load::Get { get: instance }, path);
-            }
+            OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => self.get(from, end, path),
             OpKind::Notify { to, flag } => self.notify(to, flag, end, path),
             OpKind::Wait { at, flag, count } => self.wait(instance, (at, flag), count, path),
             OpKind::Await { strand, items } => {
@@ -168,7 +176,7 @@ impl Walker<'_> {
     }
 
     /// An operation is done; its strand may go on.
-    pub(super) fn complete(&mut self, instance: Instance, path: Breakdown) {
+    pub(super) fn complete(&mut self, instance: Instance, path: M::Path) {
         let state = self.strand(instance.rank, instance.strand);
         if state.cursor.done(instance.lane) {
             self.ready.push((instance.rank, instance.strand, path));
@@ -176,7 +184,7 @@ impl Walker<'_> {
     }
 
     /// Lets go the operations that wait for a strand that has come far enough.
-    fn wake_awaiting(&mut self, rank: u32, path: Breakdown) {
+    fn wake_awaiting(&mut self, rank: u32, path: M::Path) {
         for strand in 0..self.ranks[rank as usize].strands.len() as u16 {
             let waiting = core::mem::take(&mut self.strand(rank, strand).awaiting);
             for (instance, on, items) in waiting {

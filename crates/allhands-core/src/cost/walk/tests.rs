@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::call::Collective;
+use crate::cost::Hockney;
 use crate::parameters::Parameters;
 use crate::schedule::{Blocks, Builder, Layout, Shape, Side, Units};
 

@@ -4,6 +4,7 @@ use super::super::Entry;
 use super::laboratory::Laboratory;
 use super::steady::{self, Part, Rates};
 use allhands_core::cost::formula::Miss;
+use allhands_core::cost::formula::almasi::alltoall_bandwidth;
 use allhands_core::machine::Torus;
 use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
@@ -376,14 +377,9 @@ pub fn summary(laboratory: &Laboratory, table: &[Entry]) -> anyhow::Result<Vec<E
     ])
 }
 
-/// What cross-sections allow (B 5.3).
+/// What cross-sections allow all nodes together (B 5.3).
 fn peak_mb_s(torus: Torus) -> f64 {
-    let across = |dimension: usize| {
-        let ways = if torus.wraps(dimension) { 8.0 } else { 4.0 };
-        ways * LINK_MB_S / f64::from(torus.extents()[dimension])
-    };
-    let each = (0..3).map(across).fold(f64::INFINITY, f64::min);
-    each * f64::from(torus.ranks())
+    alltoall_bandwidth(&torus, LINK_MB_S) * f64::from(torus.ranks())
 }
 
 #[cfg(test)]
