@@ -55,6 +55,9 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Agent(command::run::hosts::agent::Arguments),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    MpiRank(command::tune::mpi::rank::Arguments),
 }
 
 /// Runs the program, with the arguments of the process.
@@ -85,6 +88,8 @@ pub fn main() -> ExitCode {
         Command::Guard(arguments) => command::run::guard::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Agent(arguments) => command::run::hosts::agent::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::MpiRank(arguments) => command::tune::mpi::rank::run(&arguments),
         Command::Completions(arguments) => command::completions::run::<Arguments>(&arguments),
         Command::Man(arguments) => command::completions::man::<Arguments>(&arguments),
     };

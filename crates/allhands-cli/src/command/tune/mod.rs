@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod apart;
+#[cfg(target_os = "linux")]
+pub mod mpi;
 mod race;
 mod store;
 mod team;
@@ -41,13 +43,25 @@ use team::{Request, Team};
 /// It takes --time seconds, 300 unless told otherwise, or fewer. Ctrl-C ends it sooner: what has been measured is kept
 /// beside the file, and --resume goes on from there.
 ///
-/// Exit status 1 when a result is wrong, 2 when the arguments are, 130 after Ctrl-C.
+/// With --mpi, what is measured are the algorithms that an MPI has itself, each forced by that MPI's settings, among the ranks that the
+/// launcher behind `--` starts: this program is put behind the launcher, loads the MPI, and needs no compiler. --bytes are those of
+/// whole vectors. What is measurably faster than the default goes into the files that MPICH, Open MPI or Intel MPI reads, with the
+/// default everywhere else; docs/tuning-mpis.md says how to use them. --evaluate measures what they gain, of what could be gained.
+///
+/// Exit status 1 when a result is wrong, or when the files gain too little in an evaluation (less than 80 % of what the best forced
+/// algorithms do, or an interval below 0.97 of the default), 2 when the arguments are wrong, 130 after Ctrl-C.
+///
+/// Keys of --json: library, ranks, hosts, collective, bytes (of the whole vector), forced (the fastest when it was tuned), chosen (what
+/// the files say), default_us, forced_us and file_us (medians of rounds), file_ratio and forced_ratio (the default's time by the
+/// other's: median and ends of its 95 % interval).
 ///
 /// Examples:
 ///   allhands tune
 ///   allhands tune allreduce broadcast --ranks 2,4 --bytes 8,4K,1M --time 60
 ///   allhands tune --transport tcp --hosts a,b,c,d
 ///   allhands tune --resume
+///   allhands tune --mpi --time 600 -- mpiexec -n 8
+///   allhands tune --mpi --evaluate --json evaluation.json -- mpiexec -n 8
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment, mut_arg("transport", |transport| transport.default_value("shm")))]
 pub struct Arguments {
@@ -73,6 +87,24 @@ pub struct Arguments {
     /// Keep what the file has, also one of a run that was ended, and measure only what it lacks
     #[arg(long)]
     resume: bool,
+
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    mpi: mpi::Options,
+}
+
+impl Arguments {
+    /// What of it is for the tuner of an MPI, too.
+    #[cfg(target_os = "linux")]
+    fn of_mpi(&self) -> mpi::Asked<'_> {
+        mpi::Asked {
+            collectives: &self.collectives,
+            bytes: &self.bytes,
+            seconds: self.time,
+            folder: self.output.as_deref(),
+            is_resumed: self.resume,
+        }
+    }
 }
 
 /// A place in the table, and who races for it.
@@ -116,13 +148,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if team::is_member()? {
         return team::serve();
     }
-    // Every measurement would fail on a broken table.
-    policy::installed()?;
     anyhow::ensure!(
         arguments.time.is_finite() && arguments.time > 0.0,
         "--time {}: how many seconds there are, more than 0",
         arguments.time
     );
+    #[cfg(target_os = "linux")]
+    if arguments.mpi.is_asked() {
+        return mpi::run(&arguments.mpi, &arguments.of_mpi());
+    }
+    // Every measurement would fail on a broken table.
+    policy::installed()?;
     let mut store = open(arguments)?;
     let mut contests = contests(arguments)?;
     let known = |c: &Contest| {

@@ -178,6 +178,7 @@ fn cluster(node_of: &[u32]) -> Cluster<Curves> {
         latency: curve(latency),
         gap: curve(gap),
         shared: Curve::new(vec![(0, 0)]).unwrap(),
+        alone: None,
         window: has_window.then_some(WindowCurves {
             put: curve(WINDOW[0]),
             get: curve(WINDOW[1]),
