@@ -38,6 +38,7 @@ enum Command {
     #[cfg(target_os = "linux")]
     Calibrate(command::calibrate::Arguments),
     Predict(command::predict::Arguments),
+    Report(command::report::Arguments),
     Tune(command::tune::Arguments),
     #[cfg(target_os = "linux")]
     Run(command::run::Arguments),
@@ -68,6 +69,7 @@ pub fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Calibrate(arguments) => command::calibrate::run(&arguments),
         Command::Predict(arguments) => command::predict::run(&arguments),
+        Command::Report(arguments) => command::report::run(&arguments),
         Command::Tune(arguments) => command::tune::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Run(arguments) => command::run::run(&arguments),

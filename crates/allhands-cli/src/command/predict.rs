@@ -1,6 +1,8 @@
 //! `allhands predict`: what algorithms take on a machine whose parameters are known, beside what was measured.
 
 use super::bench::cell::Record as Measured;
+use super::figures::cells::{self, Cell, Time};
+use super::figures::{bandwidth, decision};
 use super::simulate::machine::Machine;
 use crate::ranks::Ranks;
 use crate::sizes::say;
@@ -23,6 +25,10 @@ use std::process::ExitCode;
 /// measured, and the table says how many of them are below 10, 15 and 20 %, collective by collective. Cells whose
 /// medians are uncertain by more than 5 % (an interval that holds in 95 of 100 cases) are told apart and counted.
 ///
+/// --plot draws, for each collective, which algorithm is the fastest by size and number of ranks, and the bandwidth against the
+/// number of ranks at the size that is nearest to 32K, as predicted and, with --measured, as measured; where the prediction takes
+/// another than what was measured to be the fastest, a map says by how much longer that takes.
+///
 /// Keys of --json: collective, algorithm, machine, version, ranks, bytes, predicted_us; with --measured also
 /// measured_us, uncertain (a part of it) and error.
 ///
@@ -31,6 +37,7 @@ use std::process::ExitCode;
 /// Examples:
 ///   allhands predict allreduce broadcast --machine machine.toml -n 2 --bytes 64,4K,1M
 ///   allhands predict --machine machine.toml --measured times.json
+///   allhands predict allreduce --machine t3e-900 -n 2-32 --bytes 8,512,4K,32K,256K --plot figures
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -53,6 +60,10 @@ pub struct Arguments {
     /// Predict the cells of this file, as `allhands bench --json` writes it, and compare
     #[arg(long, value_name = "FILE.json")]
     measured: Option<PathBuf>,
+
+    /// Draw maps of what is the fastest, and bandwidths, as SVG files in this folder
+    #[arg(long, value_name = "FOLDER")]
+    plot: Option<PathBuf>,
 
     #[command(flatten)]
     json: output::Json,
@@ -86,22 +97,74 @@ struct Record {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let machine = Machine::find(&arguments.machine)?;
     arguments.json.check()?;
+    arguments
+        .plot
+        .as_deref()
+        .map_or(Ok(()), output::check_folder)?;
     let mut out = arguments.json.beside();
     writeln!(out, "{}: {}\n", machine.name, machine.about)?;
-    let records = match &arguments.measured {
+    let (records, cells) = match &arguments.measured {
         Some(path) => {
-            let records = compared(arguments, &machine, path)?;
+            let (records, cells) = compared(arguments, &machine, path)?;
             print_errors(&mut out, &records)?;
-            records
+            (records, cells)
         }
         None => {
-            let records = all(arguments, &machine)?;
+            let asked = (&arguments.ranks.0[..], &arguments.bytes[..]);
+            let records = all(&arguments.collectives, &machine, asked)?;
             print(&mut out, &records)?;
-            records
+            let cells = records.iter().map(Record::cell).collect();
+            (records, cells)
         }
     };
+    if let Some(folder) = &arguments.plot {
+        let many = draw(folder, &cells)?;
+        writeln!(out, "\n{many} figures in {}", folder.display())?;
+    }
     arguments.json.write(&records)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Record {
+    fn cell(&self) -> Cell {
+        Cell {
+            place: self.machine.clone(),
+            collective: self.collective.to_string(),
+            algorithm: self.algorithm.clone(),
+            ranks: self.ranks,
+            bytes: self.bytes,
+            measured: None,
+            predicted_us: Some(self.predicted_us),
+        }
+    }
+}
+
+/// Draws maps and bandwidths; how many.
+fn draw(folder: &Path, cells: &[Cell]) -> anyhow::Result<usize> {
+    let mut names: Vec<String> = Vec::new();
+    for group in cells::by_collective(cells) {
+        let figures = decision::maps(&group).into_iter();
+        for figure in figures.chain(bandwidth::chart(&group)) {
+            // The same of another place has the same name.
+            let again = names.iter().filter(|name| **name == figure.name).count();
+            let last = if again > 0 {
+                format!("-{}", again + 1)
+            } else {
+                String::new()
+            };
+            let path = folder.join(format!("{}{last}.svg", figure.name));
+            std::fs::write(&path, figure.svg.standalone(&figure.title))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            names.push(figure.name);
+        }
+    }
+    Ok(names.len())
+}
+
+/// What every algorithm would take, as cells.
+pub fn forecast(machine: &Machine, ranks: &[u32], bytes: &[usize]) -> anyhow::Result<Vec<Cell>> {
+    let records = all(&[], machine, (ranks, bytes))?;
+    Ok(records.iter().map(Record::cell).collect())
 }
 
 /// The nodes of so many ranks: as the machine says, else one each where ranks share no memory.
@@ -114,16 +177,20 @@ fn nodes(machine: &Machine, ranks: u32) -> Nodes {
 }
 
 /// Every algorithm that fits, in its default setting, the fastest first.
-fn all(arguments: &Arguments, machine: &Machine) -> anyhow::Result<Vec<Record>> {
-    let collectives = match &arguments.collectives[..] {
+fn all(
+    collectives: &[Collective],
+    machine: &Machine,
+    (ranks, bytes): (&[u32], &[usize]),
+) -> anyhow::Result<Vec<Record>> {
+    let collectives = match collectives {
         [] => Collective::ALL.to_vec(),
         some => some.to_vec(),
     };
     let mut records = Vec::new();
     for collective in collectives {
-        for ranks in &arguments.ranks.0 {
+        for ranks in ranks {
             machine.admits(*ranks)?;
-            for bytes in &arguments.bytes {
+            for bytes in bytes {
                 let mut here = Vec::new();
                 for algorithm in algorithm::of(collective) {
                     let call = Call::new(collective, *ranks);
@@ -176,8 +243,51 @@ pub fn predicted_us(
     machine.completes_us((algorithm, shape), (bytes, ELEMENT_BYTES))
 }
 
+/// What a cell that was measured takes as the machine predicts it; nothing, where the machine does not serve it.
+///
+/// # Errors
+/// What of the cell nobody knows.
+fn of_measured(machine: &Machine, cell: &Measured) -> anyhow::Result<Option<(Call, f64)>> {
+    let collective = names::collective(&cell.collective).map_err(anyhow::Error::msg)?;
+    let call = Call {
+        root: cell.root,
+        ..Call::new(collective, cell.ranks)
+    };
+    let (algorithm, parameters) = names::algorithm(collective, &cell.algorithm)?;
+    let shape = names::shape(algorithm, call, parameters)?.on(nodes(machine, cell.ranks));
+    if !fits(machine, algorithm, &shape) {
+        return Ok(None);
+    }
+    let us = predicted_us(machine, algorithm, &shape, cell.bytes)?;
+    Ok(Some((call, us)))
+}
+
+/// What was measured as a cell of figures, with what the machine predicts if there is one; what this version does not know, or what
+/// has blocks of different lengths, which no model has, is not predicted.
+pub fn beside(machine: Option<&Machine>, cell: &Measured) -> anyhow::Result<Cell> {
+    let collective = names::collective(&cell.collective);
+    let is_known = collective.is_ok_and(|of| names::algorithm(of, &cell.algorithm).is_ok());
+    let machine = machine.filter(|_| is_known && cell.layout.is_none());
+    let predicted = machine
+        .map(|machine| of_measured(machine, cell))
+        .transpose()?;
+    Ok(Cell {
+        place: cells::place(cell),
+        collective: cell.collective.to_string(),
+        algorithm: cell.algorithm.clone(),
+        ranks: cell.ranks,
+        bytes: cell.bytes,
+        measured: Time::of(cell),
+        predicted_us: predicted.flatten().map(|(_, us)| us),
+    })
+}
+
 /// The cells of a file of measured ones, each with its prediction.
-fn compared(arguments: &Arguments, machine: &Machine, path: &Path) -> anyhow::Result<Vec<Record>> {
+fn compared(
+    arguments: &Arguments,
+    machine: &Machine,
+    path: &Path,
+) -> anyhow::Result<(Vec<Record>, Vec<Cell>)> {
     let text = std::fs::read_to_string(path);
     let text = text.with_context(|| format!("cannot read {}", path.display()))?;
     let measured: Vec<Measured> = serde_json::from_str(&text).with_context(|| {
@@ -186,29 +296,26 @@ fn compared(arguments: &Arguments, machine: &Machine, path: &Path) -> anyhow::Re
             path.display()
         )
     })?;
-    let mut records = Vec::new();
+    let (mut records, mut cells) = (Vec::new(), Vec::new());
     for cell in measured.iter().filter(|cell| cell.correct) {
         let collective = names::collective(&cell.collective).map_err(anyhow::Error::msg)?;
         let asked = &arguments.collectives;
         if !asked.is_empty() && !asked.contains(&collective) {
             continue;
         }
-        let call = Call {
-            root: cell.root,
-            ..Call::new(collective, cell.ranks)
-        };
-        let (algorithm, parameters) = names::algorithm(collective, &cell.algorithm)?;
-        let shape = names::shape(algorithm, call, parameters)?.on(nodes(machine, cell.ranks));
-        if !fits(machine, algorithm, &shape) {
+        let Some((call, us)) = of_measured(machine, cell)? else {
             continue;
-        }
-        let us = predicted_us(machine, algorithm, &shape, cell.bytes)?;
+        };
         let spread_us = 1.57 * (cell.q3_us - cell.q1_us) / (cell.iterations as f64).sqrt();
         records.push(Record {
             measured_us: Some(cell.median_us),
             uncertain: Some(spread_us / cell.median_us),
             error: Some((us - cell.median_us).abs() / cell.median_us),
             ..record(machine, (&cell.algorithm, &call), cell.bytes, us)
+        });
+        cells.push(Cell {
+            predicted_us: Some(us),
+            ..beside(None, cell)?
         });
     }
     ensure!(
@@ -217,7 +324,7 @@ fn compared(arguments: &Arguments, machine: &Machine, path: &Path) -> anyhow::Re
         path.display(),
         machine.name
     );
-    Ok(records)
+    Ok((records, cells))
 }
 
 fn print(out: &mut dyn Write, records: &[Record]) -> std::io::Result<()> {
