@@ -27,6 +27,11 @@ pub const NEEDS: &[Need] = &[
         debian_packages: &["libfabric1", "libfabric-bin"],
         without_it: "messages over libfabric are not tried; the same tests run over TCP",
     },
+    Need {
+        program: "chromium",
+        debian_packages: &["chromium", "fonts-dejavu-core"],
+        without_it: "whether reports are readable on a telephone, in the dark and on paper is not looked at",
+    },
 ];
 
 /// Installs what is missing where that is possible, says what it does, and returns what is missing still.

@@ -4,8 +4,10 @@ mod child;
 mod run;
 #[cfg(test)]
 mod tests;
+mod when;
 
 pub use self::run::{Skips, run};
+pub use self::when::{Beside, When};
 
 /// One command of `cargo xtask test`.
 #[derive(Debug, Clone, Copy)]
@@ -24,40 +26,6 @@ pub struct Step {
     pub beside: Beside,
     /// The step that must have ended before.
     pub after: Option<&'static str>,
-}
-
-/// When a step has something to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
-    /// Always.
-    Always,
-    /// Once this folder holds Rust files.
-    RustFilesIn(&'static str),
-    /// On this platform: an operating system and an architecture, as the standard library names them.
-    On(&'static str, &'static str),
-}
-
-/// Beside what a step runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beside {
-    /// Beside the steps of [`Beside::Waiting`] and [`Beside::Idle`] alone, in the order of the table.
-    Others,
-    /// Beside all others, one of them after another: what mostly waits, for clocks and for others.
-    Waiting,
-    /// Beside all others, two of them at a time, with what the others leave of the processors: what computes, and looks at no clock.
-    Idle,
-    /// Beside nothing, after all others: what counts or measures.
-    Nothing,
-}
-
-impl Beside {
-    /// All of these, each at its own place.
-    const ALL: [Beside; 4] = [
-        Beside::Others,
-        Beside::Waiting,
-        Beside::Idle,
-        Beside::Nothing,
-    ];
 }
 
 /// The random calls run in full in the first step; others try fewer of them.
@@ -293,12 +261,22 @@ pub const STEPS: &[Step] = &[
             "--test",
             "protocols",
             "--test",
+            "report",
+            "--test",
             "simulate",
             "--test",
             "verify_file",
             "--test",
             "tidy"
         ),
+        beside: Beside::Idle,
+        after: Some(COMPILED),
+        ..STEP
+    },
+    Step {
+        name: "reports in a browser",
+        cargo: checked!("--test", "browser"),
+        needs: &["chromium"],
         beside: Beside::Idle,
         after: Some(COMPILED),
         ..STEP

@@ -38,6 +38,7 @@ enum Command {
     #[cfg(target_os = "linux")]
     Calibrate(command::calibrate::Arguments),
     Predict(command::predict::Arguments),
+    Report(command::report::Arguments),
     Tune(command::tune::Arguments),
     #[cfg(target_os = "linux")]
     Regret(command::regret::Arguments),
@@ -75,6 +76,7 @@ pub fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Calibrate(arguments) => command::calibrate::run(&arguments),
         Command::Predict(arguments) => command::predict::run(&arguments),
+        Command::Report(arguments) => command::report::run(&arguments),
         Command::Tune(arguments) => command::tune::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Regret(arguments) => command::regret::run(&arguments),

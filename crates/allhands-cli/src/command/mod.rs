@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod completions;
 pub mod draw;
 pub mod explain;
+mod figures;
 #[cfg(target_os = "linux")]
 pub mod guidelines;
 pub mod list;
@@ -18,6 +19,7 @@ mod plot;
 pub mod predict;
 #[cfg(target_os = "linux")]
 pub mod regret;
+pub mod report;
 pub mod reproduce;
 #[cfg(target_os = "linux")]
 pub mod run;

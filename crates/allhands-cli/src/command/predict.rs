@@ -2,6 +2,9 @@
 
 mod measured;
 
+use super::bench::cell::Record as Measured;
+use super::figures::cells::{self, Cell, Time};
+use super::figures::{bandwidth, decision};
 use super::simulate::machine::Machine;
 use crate::ranks::Ranks;
 use crate::sizes::say;
@@ -10,10 +13,10 @@ use allhands_core::algorithm::{self, Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Nodes;
 use allhands_core::schedule::Shape;
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use serde::Serialize;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Predict what algorithms take on a machine, and say how good that is
@@ -26,6 +29,10 @@ use std::process::ExitCode;
 /// cells one run errs no more than that of the others: no prediction can do better. Cells whose runs are more than
 /// 5 % apart (or, of one file, are uncertain by more: an interval that holds in 95 of 100 cases) are told apart too.
 ///
+/// --plot draws, for each collective, which algorithm is the fastest by size and number of ranks, and the bandwidth against the
+/// number of ranks at the size that is nearest to 32K, as predicted and, with --measured, as measured; where the prediction takes
+/// another than what was measured to be the fastest, a map says by how much longer that takes.
+///
 /// Keys of --json: collective, algorithm, machine, version, ranks, bytes, predicted_us; with --measured also
 /// measured_us, uncertain (a part of it) and error.
 ///
@@ -34,6 +41,7 @@ use std::process::ExitCode;
 /// Examples:
 ///   allhands predict allreduce broadcast --machine machine.toml -n 2 --bytes 64,4K,1M
 ///   allhands predict --machine machine.toml --measured times.json
+///   allhands predict allreduce --machine t3e-900 -n 2-32 --bytes 8,512,4K,32K,256K --plot figures
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -56,6 +64,10 @@ pub struct Arguments {
     /// Predict the cells of these files, as `allhands bench --json` writes them, and compare; several are several runs
     #[arg(long, value_name = "FILE.json", value_delimiter = ',')]
     measured: Vec<PathBuf>,
+
+    /// Draw maps of what is the fastest, and bandwidths, as SVG files in this folder
+    #[arg(long, value_name = "FOLDER")]
+    plot: Option<PathBuf>,
 
     #[command(flatten)]
     json: output::Json,
@@ -89,22 +101,74 @@ struct Record {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let machine = Machine::find(&arguments.machine)?;
     arguments.json.check()?;
+    arguments
+        .plot
+        .as_deref()
+        .map_or(Ok(()), output::check_folder)?;
     let mut out = arguments.json.beside();
     writeln!(out, "{}: {}\n", machine.name, machine.about)?;
-    let records = match &arguments.measured[..] {
-        [] => {
-            let records = all(arguments, &machine)?;
-            print(&mut out, &records)?;
-            records
-        }
-        paths => {
-            let (records, of_runs) = compared(arguments, &machine, measured::read(paths)?)?;
+    let (records, cells) = match &arguments.measured[..] {
+        paths @ [_, ..] => {
+            let (records, cells, of_runs) = compared(arguments, &machine, measured::read(paths)?)?;
             print_errors(&mut out, &records, of_runs)?;
-            records
+            (records, cells)
+        }
+        [] => {
+            let asked = (&arguments.ranks.0[..], &arguments.bytes[..]);
+            let records = all(&arguments.collectives, &machine, asked)?;
+            print(&mut out, &records)?;
+            let cells = records.iter().map(Record::cell).collect();
+            (records, cells)
         }
     };
+    if let Some(folder) = &arguments.plot {
+        let many = draw(folder, &cells)?;
+        writeln!(out, "\n{many} figures in {}", folder.display())?;
+    }
     arguments.json.write(&records)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Record {
+    fn cell(&self) -> Cell {
+        Cell {
+            place: self.machine.clone(),
+            collective: self.collective.to_string(),
+            algorithm: self.algorithm.clone(),
+            ranks: self.ranks,
+            bytes: self.bytes,
+            measured: None,
+            predicted_us: Some(self.predicted_us),
+        }
+    }
+}
+
+/// Draws maps and bandwidths; how many.
+fn draw(folder: &Path, cells: &[Cell]) -> anyhow::Result<usize> {
+    let mut names: Vec<String> = Vec::new();
+    for group in cells::by_collective(cells) {
+        let figures = decision::maps(&group).into_iter();
+        for figure in figures.chain(bandwidth::chart(&group)) {
+            // The same of another place has the same name.
+            let again = names.iter().filter(|name| **name == figure.name).count();
+            let last = if again > 0 {
+                format!("-{}", again + 1)
+            } else {
+                String::new()
+            };
+            let path = folder.join(format!("{}{last}.svg", figure.name));
+            std::fs::write(&path, figure.svg.standalone(&figure.title))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            names.push(figure.name);
+        }
+    }
+    Ok(names.len())
+}
+
+/// What every algorithm would take, as cells.
+pub fn forecast(machine: &Machine, ranks: &[u32], bytes: &[usize]) -> anyhow::Result<Vec<Cell>> {
+    let records = all(&[], machine, (ranks, bytes))?;
+    Ok(records.iter().map(Record::cell).collect())
 }
 
 /// The nodes of so many ranks: as the machine says, else one each where ranks share no memory.
@@ -117,16 +181,20 @@ fn nodes(machine: &Machine, ranks: u32) -> Nodes {
 }
 
 /// Every algorithm that fits, in its default setting, the fastest first.
-fn all(arguments: &Arguments, machine: &Machine) -> anyhow::Result<Vec<Record>> {
-    let collectives = match &arguments.collectives[..] {
+fn all(
+    collectives: &[Collective],
+    machine: &Machine,
+    (ranks, bytes): (&[u32], &[usize]),
+) -> anyhow::Result<Vec<Record>> {
+    let collectives = match collectives {
         [] => Collective::ALL.to_vec(),
         some => some.to_vec(),
     };
     let mut records = Vec::new();
     for collective in collectives {
-        for ranks in &arguments.ranks.0 {
+        for ranks in ranks {
             machine.admits(*ranks)?;
-            for bytes in &arguments.bytes {
+            for bytes in bytes {
                 let mut here = Vec::new();
                 for algorithm in algorithm::of(collective) {
                     let call = Call::new(collective, *ranks);
@@ -179,37 +247,72 @@ pub fn predicted_us(
     machine.completes_us((algorithm, shape), (bytes, ELEMENT_BYTES))
 }
 
-/// What was measured, each cell with its prediction; and by how much single runs err of the others.
+/// What a cell that was measured takes as the machine predicts it; nothing, where the machine does not serve it.
+///
+/// # Errors
+/// What of the cell nobody knows.
+fn of_measured(machine: &Machine, cell: &Measured) -> anyhow::Result<Option<(Call, f64)>> {
+    let collective = names::collective(&cell.collective).map_err(anyhow::Error::msg)?;
+    let call = Call {
+        root: cell.root,
+        ..Call::new(collective, cell.ranks)
+    };
+    let (algorithm, parameters) = names::algorithm(collective, &cell.algorithm)?;
+    let shape = names::shape(algorithm, call, parameters)?.on(nodes(machine, cell.ranks));
+    if !fits(machine, algorithm, &shape) {
+        return Ok(None);
+    }
+    let us = predicted_us(machine, algorithm, &shape, cell.bytes)?;
+    Ok(Some((call, us)))
+}
+
+/// What was measured as a cell of figures, with what the machine predicts if there is one; what this version does not know, or what
+/// has blocks of different lengths, which no model has, is not predicted.
+pub fn beside(machine: Option<&Machine>, cell: &Measured) -> anyhow::Result<Cell> {
+    let collective = names::collective(&cell.collective);
+    let is_known = collective.is_ok_and(|of| names::algorithm(of, &cell.algorithm).is_ok());
+    let machine = machine.filter(|_| is_known && cell.layout.is_none());
+    let predicted = machine
+        .map(|machine| of_measured(machine, cell))
+        .transpose()?;
+    Ok(Cell {
+        place: cells::place(cell),
+        collective: cell.collective.to_string(),
+        algorithm: cell.algorithm.clone(),
+        ranks: cell.ranks,
+        bytes: cell.bytes,
+        measured: Time::of(cell),
+        predicted_us: predicted.flatten().map(|(_, us)| us),
+    })
+}
+
+/// What was measured, each cell with its prediction, as records and for figures; and by how much single runs err of the others.
 fn compared(
     arguments: &Arguments,
     machine: &Machine,
     measured: Vec<measured::Cell>,
-) -> anyhow::Result<(Vec<Record>, Vec<f64>)> {
-    let (mut records, mut of_runs) = (Vec::new(), Vec::new());
+) -> anyhow::Result<(Vec<Record>, Vec<Cell>, Vec<f64>)> {
+    let (mut records, mut cells, mut of_runs) = (Vec::new(), Vec::new(), Vec::new());
     for measured in measured {
-        let cell = &measured.first;
+        let cell = measured.record();
         let collective = names::collective(&cell.collective).map_err(anyhow::Error::msg)?;
         let asked = &arguments.collectives;
         if !asked.is_empty() && !asked.contains(&collective) {
             continue;
         }
-        let call = Call {
-            root: cell.root,
-            ..Call::new(collective, cell.ranks)
-        };
-        let (algorithm, parameters) = names::algorithm(collective, &cell.algorithm)?;
-        let shape = names::shape(algorithm, call, parameters)?.on(nodes(machine, cell.ranks));
-        if !fits(machine, algorithm, &shape) {
+        let Some((call, us)) = of_measured(machine, &cell)? else {
             continue;
-        }
-        let us = predicted_us(machine, algorithm, &shape, cell.bytes)?;
-        let measured_us = measured.us();
+        };
         of_runs.extend(measured.errors_of_runs());
         records.push(Record {
-            measured_us: Some(measured_us),
+            measured_us: Some(cell.median_us),
             uncertain: Some(measured.uncertain()),
-            error: Some((us - measured_us).abs() / measured_us),
+            error: Some((us - cell.median_us).abs() / cell.median_us),
             ..record(machine, (&cell.algorithm, &call), cell.bytes, us)
+        });
+        cells.push(Cell {
+            predicted_us: Some(us),
+            ..beside(None, &cell)?
         });
     }
     ensure!(
@@ -217,7 +320,7 @@ fn compared(
         "--measured: no cell that the machine {} could serve",
         machine.name
     );
-    Ok((records, of_runs))
+    Ok((records, cells, of_runs))
 }
 
 fn print(out: &mut dyn Write, records: &[Record]) -> std::io::Result<()> {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// A cell of one run or of several.
 pub struct Cell {
     /// The cell, as the first run has it.
-    pub first: Record,
+    first: Record,
     /// Each run's median, in microseconds; a file may have those of several, as `bench --rounds` starts ranks again.
     medians_us: Vec<f64>,
     /// In how many files it is.
@@ -18,6 +18,14 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// The cell, with the median of the runs.
+    pub fn record(&self) -> Record {
+        Record {
+            median_us: self.us(),
+            ..self.first.clone()
+        }
+    }
+
     /// The median of the runs' medians, in microseconds.
     pub fn us(&self) -> f64 {
         median(self.medians_us.clone())

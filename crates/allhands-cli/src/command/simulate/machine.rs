@@ -4,6 +4,7 @@ mod call;
 mod cell;
 pub mod cluster;
 mod constants;
+pub mod files;
 mod rails;
 mod shape;
 mod table;
@@ -72,45 +73,6 @@ enum Network {
     Cluster(Box<ClusterFile>),
 }
 
-/// The files of the machines that are built in.
-const BUILT_IN: [(&str, &str); 14] = [
-    (
-        "bluegene-l",
-        include_str!("../../../machines/bluegene-l.toml"),
-    ),
-    ("cell", include_str!("../../../machines/cell.toml")),
-    (
-        "cell-blade",
-        include_str!("../../../machines/cell-blade.toml"),
-    ),
-    (
-        "cell-cluster",
-        include_str!("../../../machines/cell-cluster.toml"),
-    ),
-    (
-        "roadrunner",
-        include_str!("../../../machines/roadrunner.toml"),
-    ),
-    ("hockney", include_str!("../../../machines/hockney.toml")),
-    ("loggp", include_str!("../../../machines/loggp.toml")),
-    (
-        "multirail-smp",
-        include_str!("../../../machines/multirail-smp.toml"),
-    ),
-    ("plogp", include_str!("../../../machines/plogp.toml")),
-    ("fat-tree", include_str!("../../../machines/fat-tree.toml")),
-    (
-        "dragonfly",
-        include_str!("../../../machines/dragonfly.toml"),
-    ),
-    (
-        "myrinet-2000",
-        include_str!("../../../machines/myrinet-2000.toml"),
-    ),
-    ("ibm-sp", include_str!("../../../machines/ibm-sp.toml")),
-    ("t3e-900", include_str!("../../../machines/t3e-900.toml")),
-];
-
 /// What is simulated: the plans of all ranks, and what a machine may go by besides.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
@@ -160,18 +122,11 @@ impl Machine {
     }
 
     fn named(name: &str) -> anyhow::Result<Machine> {
-        let built_in = BUILT_IN.iter().find(|(own, _)| *own == name);
-        if let Some((_, text)) = built_in {
-            return Machine::parse(text).with_context(|| format!("the machine {name}"));
-        }
-        let names = || BUILT_IN.map(|(name, _)| name).join(", ");
-        ensure!(
-            name.ends_with(".toml"),
-            "there is no machine '{name}'; there are {}, or the path of a file that ends in .toml",
-            names()
-        );
-        let text = std::fs::read_to_string(name).with_context(|| format!("cannot read {name}"))?;
-        Machine::parse(&text).with_context(|| name.to_string())
+        let about = || match files::is_built_in(name) {
+            true => format!("the machine {name}"),
+            false => name.to_string(),
+        };
+        Machine::parse(&files::text(name)?).with_context(about)
     }
 
     /// The machine that a file's text says.

@@ -61,12 +61,18 @@ impl Counts {
         })
     }
 
-    /// What it is of 2^`doublings` times as many ranks, if it was `less` of half as many: what grows by half and more grows as a power of
-    /// the number of ranks, other things by as much for each doubling.
+    /// What it is of 2^`doublings` times as many ranks, if it was `less` of half as many: what is then about twice as much is taken for
+    /// a line over the number of ranks, what is hardly more for one over its logarithm, what is as much for the same, and other things
+    /// for a power of it.
     fn grown(self, less: Counts, doublings: f64) -> Counts {
-        let grow = |less: f64, now: f64| match now >= 1.5 * less && less > 0.0 {
-            true => now * (now / less).powf(doublings),
-            false => (now + (now - less) * doublings).max(0.0),
+        const EQUAL: f64 = 1.02;
+        const HARDLY: f64 = 1.3;
+        const TWICE: std::ops::Range<f64> = 1.8..2.5;
+        let grow = |less: f64, now: f64| match now / less.max(f64::MIN_POSITIVE) {
+            times if (1.0..EQUAL).contains(&times) => now,
+            times if times < HARDLY || less == 0.0 => (now + (now - less) * doublings).max(0.0),
+            times if TWICE.contains(&times) => now + (now - less) * 2.0 * (doublings.exp2() - 1.0),
+            times => now * times.powf(doublings),
         };
         Counts {
             ports: grow(less.ports, self.ports),

@@ -1,6 +1,7 @@
 //! The constants of a machine that is built in, each of which can be set otherwise.
 
-use super::{BUILT_IN, Machine};
+use super::Machine;
+use super::files::BUILT_IN;
 use anyhow::Context;
 use toml::{Table, Value};
 

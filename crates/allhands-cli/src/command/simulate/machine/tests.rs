@@ -1,5 +1,6 @@
 //! Machine files: what is built in is right, and mistakes are named.
 
+use super::files::BUILT_IN;
 use super::*;
 
 #[test]
