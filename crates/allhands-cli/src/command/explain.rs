@@ -45,7 +45,7 @@ pub struct Arguments {
     protocol: bool,
 
     /// The number of ranks
-    #[arg(long, short = 'n', default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, short = 'n', default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     ranks: u32,
 
     /// Which ranks share a node: one, 4x4 (4 nodes of 4 ranks), 2x2x4 (levels, outermost first) or 3,5,2
