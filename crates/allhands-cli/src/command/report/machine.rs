@@ -10,7 +10,7 @@ use anyhow::Context;
 use toml::Value;
 
 /// What the keys of a machine's file are called where papers speak of them.
-const NAMES: [(&str, &str); 7] = [
+const NAMES: [(&str, &str); 9] = [
     ("send_us", "os(m), to send"),
     ("receive_us", "or(m), to receive"),
     ("latency_us", "L(m), latency"),
@@ -18,6 +18,8 @@ const NAMES: [(&str, &str); 7] = [
     ("shared_us", "what messages share"),
     ("put_us", "to put into a window"),
     ("get_us", "to get from a window"),
+    ("copy_us", "to copy"),
+    ("reduce_us", "γ(m), to combine"),
 ];
 
 /// The machine and its parameters, by its name or file as it was typed.
@@ -121,7 +123,7 @@ fn curve(table: &toml::Table, path: &str, lengths: &[f64]) -> Option<Figure> {
         std::iter::once(say(*bytes as usize)).chain(times).collect()
     };
     let rows = lengths.iter().enumerate().map(row).collect();
-    let title = format!("{path}: what messages take by their length");
+    let title = format!("{path}: what it takes by length");
     let chart = Chart {
         title: &title,
         x: Axis {
