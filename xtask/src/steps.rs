@@ -150,7 +150,8 @@ pub const STEPS: &[Step] = &[
         name: "integration tests that wait: late ranks, refusals, clusters, and the program with ranks of its own",
         cargo: checked!(
             "--test", "run", "--test", "cluster", "--test", "refusals", "--test", "waits",
-            "--test", "bench", "--test", "against", "--test", "tune"
+            "--test", "bench", "--test", "against", "--test", "tune", "--test", "measured",
+            "--test", "tune_mpi"
         ),
         beside: Beside::Waiting,
         after: Some(COMPILED),
