@@ -13,7 +13,7 @@ const PREFIX: &str = "ALLHANDS_";
 const OWN: [&str; 7] = [SWITCH, VERIFY, POLICY, NODES, REPORT, TIMES, TRACE];
 
 /// Those of the other parts of the project: they mean nothing here, and are no mistakes.
-const OTHERS: [&str; 23] = [
+const OTHERS: [&str; 24] = [
     "ALLHANDS_RANK",
     "ALLHANDS_RANKS",
     "ALLHANDS_SEGMENT",
@@ -29,6 +29,7 @@ const OTHERS: [&str; 23] = [
     "ALLHANDS_NETWORK",
     "ALLHANDS_OFI_PROVIDER",
     "ALLHANDS_TLS",
+    "ALLHANDS_BENCH_CELLS",
     "ALLHANDS_BENCH_SECONDS",
     "ALLHANDS_TUNE_MEMBER",
     "ALLHANDS_CI_MPI",
