@@ -73,7 +73,7 @@ pub struct Arguments {
     team: bench::team::Team,
 
     /// Sizes, such as 8,64K,64KiB,1MB (all powers of 2): a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
-    #[arg(long, value_delimiter = ',', value_parser = sizes::of_elements, default_values = ["8", "32", "128", "512", "2K", "8K", "32K", "128K", "512K", "4M"])]
+    #[arg(long, value_delimiter = ',', value_parser = sizes::of_elements, default_values = ["8", "32", "128", "512", "2K", "4K", "8K", "32K", "128K", "256K", "512K", "1M", "4M"])]
     bytes: Vec<usize>,
 
     /// Seconds for everything

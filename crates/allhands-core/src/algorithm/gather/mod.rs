@@ -1,5 +1,6 @@
 //! Gather: the block of rank r reaches the root as block r.
 
+pub mod allgather;
 pub mod binomial;
 pub mod direct;
 pub mod hierarchical;
@@ -23,4 +24,5 @@ pub const ALL: &[&Algorithm] = &[
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
     &smp_gather::ALGORITHM,
+    &allgather::ALGORITHM,
 ];

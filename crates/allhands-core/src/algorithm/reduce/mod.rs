@@ -1,5 +1,6 @@
 //! Reduce: the reduction of all vectors, on the root.
 
+pub mod allreduce;
 pub mod binary_blocks;
 pub mod binomial;
 pub mod circulant;
@@ -38,4 +39,5 @@ pub const ALL: &[&Algorithm] = &[
     &hierarchical::ALGORITHM,
     &hamiltonian::ALGORITHM,
     &torus_trees::ALGORITHM,
+    &allreduce::ALGORITHM,
 ];

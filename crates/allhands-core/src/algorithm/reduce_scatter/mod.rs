@@ -1,5 +1,6 @@
 //! Reduce-scatter: the reduction of all vectors, a block on each rank.
 
+pub mod allreduce;
 pub mod circulant;
 pub mod direct;
 pub mod hierarchical;
@@ -33,4 +34,5 @@ pub const ALL: &[&Algorithm] = &[
     &direct::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &allreduce::ALGORITHM,
 ];

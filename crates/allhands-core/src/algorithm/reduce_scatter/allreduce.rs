@@ -1,0 +1,47 @@
+//! Reduce-scatter by allreduce: everybody gets the sum, and keeps its own block.
+//!
+//! For the shortest vectors, of which some ranks have no element: an exchange may take less than a message one way. That a reduce-scatter
+//! takes no longer than an allreduce is a performance guideline, which this keeps.
+//!
+//! ```text
+//! 2 ranks      0 ⇄ 1      0: block 0 ◀─ sum      1: block 1 ◀─ sum
+//! ```
+//!
+//! Source: Träff, Gropp, Thakur 2010 (the guideline MPI_Reduce_scatter ≤ MPI_Allreduce).
+
+use super::BASE;
+use crate::algorithm::allreduce::recursive_doubling;
+use crate::algorithm::compose::StandIn;
+use crate::algorithm::{Algorithm, Claims};
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    name: "allreduce",
+    citation: "Träff, Gropp, Thakur 2010",
+    summary: "an allreduce, of which each rank keeps its block",
+    keys: &[StandIn::key(&BY.names())],
+    build,
+    claims,
+    ..BASE
+};
+
+const BY: StandIn<1> = StandIn(&[&recursive_doubling::ALGORITHM]);
+
+fn build(b: &mut Builder) {
+    let (input, output, sum) = (b.input(), b.output(), b.vector());
+    BY.build(b, [input, sum], false);
+    b.copy(sum.at(b.rank()), output);
+    b.step();
+}
+
+/// Of vectors that are whole, in as many parts as there are ranks.
+fn claims(shape: &Shape) -> Claims {
+    let (found, inner) = BY.of(shape);
+    let (whole, parts) = ((found.claims)(&inner), u64::from(shape.ranks()));
+    Claims {
+        volume: whole.volume * parts,
+        work: whole.work * parts,
+        ..whole
+    }
+}
