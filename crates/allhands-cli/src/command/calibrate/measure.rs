@@ -117,6 +117,8 @@ struct Point {
     /// A further message to another peer, and from another one; of a train, where there is one peer alone.
     scatter_us: f64,
     gather_us: f64,
+    /// A further message of a train.
+    train_us: f64,
     /// A further message of rank 0, to its own end.
     send_us: f64,
     /// For how long each message of pairs that exchange has what they share, at both ends.
@@ -198,6 +200,7 @@ impl Lab<'_> {
             way_us,
             scatter_us,
             gather_us,
+            train_us,
             send_us,
             shared_us,
         })
@@ -316,10 +319,11 @@ impl Lab<'_> {
 /// disturbed by is gone. Hosts that share processors are disturbed often.
 fn steady(points: &mut [Point]) {
     const AROUND: usize = 2;
-    let fields: [fn(&mut Point) -> &mut f64; 4] = [
+    let fields: [fn(&mut Point) -> &mut f64; 5] = [
         |point| &mut point.way_us,
         |point| &mut point.scatter_us,
         |point| &mut point.gather_us,
+        |point| &mut point.train_us,
         |point| &mut point.shared_us,
     ];
     for field in fields {
@@ -345,6 +349,7 @@ impl Point {
             way_us: self.way_us,
             scatter_us: self.scatter_us,
             gather_us: self.gather_us,
+            train_us: self.train_us,
             send_us: self.send_us,
             shared_us: self.shared_us,
         }
@@ -370,6 +375,7 @@ mod tests {
             way_us: (1 << at) as f64,
             scatter_us: 1.0,
             gather_us: 1.0,
+            train_us: 1.0,
             send_us: 0.0,
             shared_us,
         };

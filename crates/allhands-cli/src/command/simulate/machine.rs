@@ -5,6 +5,7 @@ mod cell;
 pub mod cluster;
 mod constants;
 pub mod files;
+pub mod left_out;
 mod rails;
 mod shape;
 mod table;

@@ -50,6 +50,9 @@ pub struct LevelFile {
     pub latency_us: Vec<f64>,
     /// g(m).
     pub gap_us: Vec<f64>,
+    /// What saturates a train of messages to one peer, which is usually taken for g(m); models ignore it unless asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gap_saturated_us: Vec<f64>,
     /// For how long each message has what all of them share, at both ends.
     pub shared_us: Vec<f64>,
     /// What is done to windows, where the ranks share memory.
@@ -183,6 +186,9 @@ impl LevelFile {
                 gap_us <= latency_us,
                 "with {bytes} bytes gap_us is {gap_us}, more than latency_us, {latency_us}, which covers it"
             );
+        }
+        if !self.gap_saturated_us.is_empty() {
+            curve("gap_saturated_us", &self.gap_saturated_us)?;
         }
         Ok(Curves {
             send: curve("send_us", &self.send_us)?,
