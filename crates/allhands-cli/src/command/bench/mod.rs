@@ -17,6 +17,7 @@ pub(super) mod rows;
 pub(super) mod spread;
 mod starts;
 pub(super) mod team;
+mod thinned;
 mod workload;
 
 use super::plot;
