@@ -178,7 +178,11 @@ impl Bed for Real {
     fn expect(&mut self, questions: Vec<Question>) -> anyhow::Result<()> {
         for probe in Budget::probes(&questions) {
             if self.of_first(self.budget.is_cheap(&probe))? {
-                let seconds = self.probe(&probe)?;
+                // The first calls have more to do, and clocks are compared now and then.
+                let mut seconds = f64::INFINITY;
+                for _ in 0..3 {
+                    seconds = seconds.min(self.probe(&probe)?);
+                }
                 self.budget.probed(&probe, seconds);
             }
         }
