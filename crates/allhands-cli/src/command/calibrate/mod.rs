@@ -14,6 +14,7 @@ mod tests;
 use super::bench::{cell::Among, hosts, processes, team::Team};
 use super::simulate::machine::Machine;
 use crate::output;
+use allhands::policy::protocols::Protocols;
 use allhands_core::machine::Nodes;
 use anyhow::{Context, ensure};
 use bed::{Bed, Real, Simulated};
@@ -39,6 +40,9 @@ use std::time::{Duration, Instant};
 /// Measured times are drawn again at random, 200 times, and everything follows from them anew (the bootstrap): so the file has
 /// intervals that each parameter lies in in 95 of 100 cases, and its first lines say at which lengths os(m), or(m) or L(m)
 /// jump by more, as one protocol gives way to another.
+///
+/// Where ranks share memory, the table [protocols] has what this machine's ranks have measured of protocols at their first starts, in
+/// the form that the user's cache has it in.
 ///
 /// Ranks are processes that share memory (--transport shm, two if nothing is said), or are on hosts, or on pretended
 /// ones, as for `allhands bench`. With --machine it is the machine of a simulation that is measured.
@@ -150,7 +154,12 @@ fn real(arguments: &Arguments) -> anyhow::Result<Option<String>> {
                 seconds
             );
         }
-        let text = file::text(&findings, &what, ranks)?;
+        let mut text = file::text(&findings, &what, ranks)?;
+        if network.is_none()
+            && let Some(protocols) = Protocols::read()
+        {
+            text = format!("{text}\n{}", protocols.text());
+        }
         if is_first && processes::is_collected() {
             std::io::stdout().write_all(text.as_bytes())?;
             return Ok(None);

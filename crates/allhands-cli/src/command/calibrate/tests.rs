@@ -237,6 +237,14 @@ fn what_is_uncertain_has_intervals_and_a_protocol_that_changes_is_named() {
     let text = file::text(&findings, "a test", 4).expect("it is written");
     assert!(text.contains(&jumps[0]) && text.contains("[network.between.intervals]"));
     Machine::parse(&text).expect("it is read");
+    // What ranks have measured of protocols may stand there, too, and is found there.
+    let protocols = Protocols {
+        starts: 3,
+        ..Protocols::default()
+    };
+    let both = format!("{text}\n{}", protocols.text());
+    Machine::parse(&both).expect("it is read");
+    assert_eq!(Protocols::parse(&both), Some(protocols));
     let ends = text.replace("send_low_us = [", "send_low_us = [9.0, ");
     let said = format!("{:#}", Machine::parse(&ends).expect_err("one too many"));
     assert!(said.contains("send_low_us"), "{said}");
