@@ -314,6 +314,21 @@ fn what_processes_calibrate_is_a_machine_that_predicts() {
         !records.is_empty() && records.iter().all(is_whole),
         "{text}"
     );
+    let left_out = ["--without", "contention", "--gap", "saturation"];
+    let compare = ["predict", "--machine", &machine, "--compare", "--time", "1"];
+    let compare = [&compare[..], &cells, &left_out, &["--json", &times]].concat();
+    let text = printed(&compare);
+    for part in ["nothing", "contention", "gap of peers", "both"] {
+        assert!(text.lines().any(|line| line.starts_with(part)), "{text}");
+    }
+    let text = std::fs::read_to_string(&times).expect("it is written");
+    let records: Vec<serde_json::Value> = serde_json::from_str(&text).expect("it is JSON");
+    let has_whole = |r: &serde_json::Value| r["whole_us"].is_f64() && r["whole_error"].is_f64();
+    assert!(
+        !records.is_empty() && records.iter().all(has_whole),
+        "{text}"
+    );
+    assert!(said(&[&predict[..3], &cells[..]].concat()).contains("add --compare"));
     assert!(said(&["calibrate", "-n", "2"]).contains("--transport shm"));
     assert!(said(&["calibrate", "--transport", "shm", "-n", "1"]).contains("two or more"));
     assert!(said(&["predict", "--machine", "nowhere.toml"]).contains("nowhere.toml"));

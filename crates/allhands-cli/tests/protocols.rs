@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 const NOTHING: &str = "Nothing was measured";
 
 /// How the line of the file begins that is measured last.
-const LAST: &str = "\nexchanged 2097152 ";
+const LAST: &str = "\"exchanged 2097152 ";
 
 /// Starts of which at least one finds two processors that are free for a millisecond.
 const TRIES: usize = 100;
@@ -118,10 +118,10 @@ fn the_first_start_measures_and_the_second_finds_it() {
             .as_ref()
             .map(|f| f.file_name())
     );
-    let start = format!("format {FORMAT}\nmachine ");
+    let start = format!("[protocols]\nformat = {FORMAT}\nmachine = ");
     assert!(text.starts_with(&start), "{text}");
     // What is open yet is measured again, but not for ever.
-    let most = format!("starts {STARTS_MOST}\n");
+    let most = format!("starts = {STARTS_MOST}\n");
     let is_whole = |text: &str| text.contains(LAST) && !text.contains(" open ");
     let is_over = |text: &str| text.contains(&most) || is_whole(text);
     for _ in 0..TRIES {
@@ -135,7 +135,10 @@ fn the_first_start_measures_and_the_second_finds_it() {
     cache.starts_well();
     assert_eq!(cache.files(), settled, "it is not measured again");
     // One of another system is no use, and one that is cut off neither.
-    for other in [text.replacen("kernel ", "kernel 0", 1), text[..20].into()] {
+    for other in [
+        text.replacen("kernel = \"", "kernel = \"0", 1),
+        text[..20].into(),
+    ] {
         std::fs::write(path, &other).expect("it can be written");
         assert!(cache.explained().contains(NOTHING));
         cache.starts_until_measured();

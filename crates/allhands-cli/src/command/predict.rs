@@ -1,12 +1,15 @@
 //! `allhands predict`: what algorithms take on a machine whose parameters are known, beside what was measured.
 
+mod errors;
 mod measured;
 
+use super::bench::ask::Ask;
 use super::bench::cell::Record as Measured;
+use super::bench::team::{Team, Transport};
 use super::figures::cells::{self, Cell, Time};
 use super::figures::{bandwidth, decision};
 use super::simulate::machine::Machine;
-use crate::ranks::Ranks;
+use super::simulate::machine::left_out::LeftOut;
 use crate::sizes::say;
 use crate::{names, output, sizes};
 use allhands_core::algorithm::{self, Algorithm, Requirement};
@@ -33,14 +36,25 @@ use std::process::ExitCode;
 /// number of ranks at the size that is nearest to 32K, as predicted and, with --measured, as measured; where the prediction takes
 /// another than what was measured to be the fastest, a map says by how much longer that takes.
 ///
-/// Keys of --json: collective, algorithm, machine, version, ranks, bytes, predicted_us; with --measured also
-/// measured_us, uncertain (a part of it) and error.
+/// --compare measures these cells at once, as `allhands bench` does, among the ranks of --transport, --hosts and -n, for --time
+/// seconds, and goes on as with --measured.
+///
+/// --without contention and --gap saturation leave out of a calibrated machine what C 7.2 says that other models lack: that
+/// messages wait for one another's part of what they share, and that a gap is what several peers wait for at one port. Saturation
+/// is the usual gap: what a further message to one peer takes. Beside --measured or --compare a second table then has the errors
+/// of the whole model, of each that is left out, and of both; which are the largest is said of what is asked for.
+///
+/// Keys of --json: collective, algorithm, machine, version, ranks, bytes, predicted_us; with --measured or --compare also
+/// measured_us, uncertain (a part of it) and error; with --without or --gap also whole_us, the whole model's prediction, and,
+/// where it was measured, whole_error.
 ///
 /// Exit status 2 when the arguments are wrong.
 ///
 /// Examples:
 ///   allhands predict allreduce broadcast --machine machine.toml -n 2 --bytes 64,4K,1M
 ///   allhands predict --machine machine.toml --measured times.json
+///   allhands predict --machine machine.toml --measured times.json --without contention --gap saturation
+///   allhands predict allreduce --machine machine.toml --compare --transport shm -n 2 --time 20
 ///   allhands predict allreduce --machine t3e-900 -n 2-32 --bytes 8,512,4K,32K,256K --plot figures
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -53,17 +67,37 @@ pub struct Arguments {
     #[arg(long)]
     machine: String,
 
-    /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64
-    #[arg(long, short = 'n', default_value = "8", conflicts_with = "measured")]
-    ranks: Ranks,
+    #[command(flatten)]
+    team: Team,
 
     /// Sizes, such as 8,64K,64KiB,1MB (all powers of 2): a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
     #[arg(long, value_delimiter = ',', value_parser = sizes::of_elements, default_values = ["64", "4K", "256K"], conflicts_with = "measured")]
     bytes: Vec<usize>,
 
     /// Predict the cells of these files, as `allhands bench --json` writes them, and compare; several are several runs
-    #[arg(long, value_name = "FILE.json", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "FILE.json",
+        value_delimiter = ',',
+        conflicts_with = "ranks"
+    )]
     measured: Vec<PathBuf>,
+
+    /// Measure as well, as `allhands bench` does, and compare
+    #[arg(long, conflicts_with = "measured")]
+    compare: bool,
+
+    /// With --compare: seconds for all that is measured
+    #[arg(long, value_name = "S", default_value_t = 90.0, requires = "compare")]
+    time: f64,
+
+    /// Leave this out of a cluster's model
+    #[arg(long, value_enum, value_name = "WHAT")]
+    without: Option<Without>,
+
+    /// Which gap a cluster's model goes by: what several peers wait for, or what one saturates
+    #[arg(long, value_enum, default_value = "peers")]
+    gap: Gap,
 
     /// Draw maps of what is the fastest, and bandwidths, as SVG files in this folder
     #[arg(long, value_name = "FOLDER")]
@@ -72,6 +106,34 @@ pub struct Arguments {
     #[command(flatten)]
     json: output::Json,
 }
+
+/// What can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Without {
+    /// That messages wait for what they share: shared_us.
+    Contention,
+}
+
+/// How a gap was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Gap {
+    /// By messages to several peers and from several: gap_us.
+    Peers,
+    /// By a train of messages to one peer: gap_saturated_us.
+    Saturation,
+}
+
+impl Arguments {
+    fn left_out(&self) -> LeftOut {
+        LeftOut {
+            contention: self.without == Some(Without::Contention),
+            peers: self.gap == Gap::Saturation,
+        }
+    }
+}
+
+/// How many ranks there are, if nothing says it.
+const RANKS: u32 = 8;
 
 /// The length of an element.
 const ELEMENT_BYTES: usize = 8;
@@ -95,11 +157,29 @@ struct Record {
     uncertain: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<f64>,
+    /// What the whole model predicts, where a part of it is left out, and its error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole_us: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole_error: Option<f64>,
+    /// For each that may be left out, what it is, and the error without it.
+    #[serde(skip)]
+    damages: Vec<(LeftOut, f64)>,
 }
 
 /// Predicts, and prints it.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let machine = Machine::find(&arguments.machine)?;
+    // Ranks on other hosts may have no such file.
+    let measured = match (arguments.compare, &arguments.measured[..]) {
+        (true, _) => match asked(arguments).records()? {
+            Some(records) => Some(measured::of_runs(vec![records])),
+            None => return Ok(ExitCode::SUCCESS),
+        },
+        (false, []) => None,
+        (false, paths) => Some(measured::read(paths)?),
+    };
+    let whole = Machine::find(&arguments.machine)?;
+    let machine = whole.leaving_out(arguments.left_out())?;
     arguments.json.check()?;
     arguments
         .plot
@@ -107,15 +187,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .map_or(Ok(()), output::check_folder)?;
     let mut out = arguments.json.beside();
     writeln!(out, "{}: {}\n", machine.name, machine.about)?;
-    let (records, cells) = match &arguments.measured[..] {
-        paths @ [_, ..] => {
-            let (records, cells, of_runs) = compared(arguments, &machine, measured::read(paths)?)?;
-            print_errors(&mut out, &records, of_runs)?;
+    let (records, cells) = match measured {
+        Some(measured) => {
+            let (records, cells, of_runs) = compared(arguments, &whole, measured)?;
+            errors::print_errors(&mut out, &records, of_runs)?;
             (records, cells)
         }
-        [] => {
-            let asked = (&arguments.ranks.0[..], &arguments.bytes[..]);
-            let records = all(&arguments.collectives, &machine, asked)?;
+        None => {
+            let (ranks, bytes) = sizes_of(arguments)?;
+            let beside = arguments.left_out().is_any().then_some(&whole);
+            let machines = (&machine, beside);
+            let records = all(&arguments.collectives, machines, (&ranks, bytes))?;
             print(&mut out, &records)?;
             let cells = records.iter().map(Record::cell).collect();
             (records, cells)
@@ -165,9 +247,31 @@ fn draw(folder: &Path, cells: &[Cell]) -> anyhow::Result<usize> {
     Ok(names.len())
 }
 
+/// What is to be measured.
+fn asked(arguments: &Arguments) -> Ask<'_> {
+    Ask {
+        team: &arguments.team,
+        collectives: &arguments.collectives,
+        bytes: &arguments.bytes,
+        seconds: arguments.time,
+    }
+}
+
+/// The numbers of ranks and the sizes, if none were measured.
+fn sizes_of(arguments: &Arguments) -> anyhow::Result<(Vec<u32>, &[usize])> {
+    let team = &arguments.team;
+    let is_of_team = team.transport != Transport::Threads || !team.on.hosts.is_empty();
+    ensure!(
+        !is_of_team && team.nodes.is_none(),
+        "--transport, --hosts and --nodes say among which ranks is measured: add --compare, or leave them out; which ranks share a node on a machine is said behind its name, as in machine.toml:2x4"
+    );
+    let ranks = team.ranks.as_ref().map(|ranks| ranks.0.clone());
+    Ok((ranks.unwrap_or_else(|| vec![RANKS]), &arguments.bytes))
+}
+
 /// What every algorithm would take, as cells.
 pub fn forecast(machine: &Machine, ranks: &[u32], bytes: &[usize]) -> anyhow::Result<Vec<Cell>> {
-    let records = all(&[], machine, (ranks, bytes))?;
+    let records = all(&[], (machine, None), (ranks, bytes))?;
     Ok(records.iter().map(Record::cell).collect())
 }
 
@@ -180,10 +284,10 @@ fn nodes(machine: &Machine, ranks: u32) -> Nodes {
     }
 }
 
-/// Every algorithm that fits, in its default setting, the fastest first.
+/// Every algorithm that fits, in its default setting, the fastest first; beside it what the whole machine says, if that is another.
 fn all(
     collectives: &[Collective],
-    machine: &Machine,
+    (machine, whole): (&Machine, Option<&Machine>),
     (ranks, bytes): (&[u32], &[usize]),
 ) -> anyhow::Result<Vec<Record>> {
     let collectives = match collectives {
@@ -201,7 +305,11 @@ fn all(
                     let shape = names::shape(algorithm, call, "")?.on(nodes(machine, *ranks));
                     if fits(machine, algorithm, &shape) {
                         let us = predicted_us(machine, algorithm, &shape, *bytes)?;
-                        here.push(record(machine, (algorithm.name, &call), *bytes, us));
+                        let whole = whole.map(|on| predicted_us(on, algorithm, &shape, *bytes));
+                        here.push(Record {
+                            whole_us: whole.transpose()?,
+                            ..record(machine, (algorithm.name, &call), *bytes, us)
+                        });
                     }
                 }
                 here.sort_by(|a, b| a.predicted_us.total_cmp(&b.predicted_us));
@@ -234,6 +342,9 @@ fn record(
         measured_us: None,
         uncertain: None,
         error: None,
+        whole_us: None,
+        whole_error: None,
+        damages: Vec::new(),
     }
 }
 
@@ -289,9 +400,13 @@ pub fn beside(machine: Option<&Machine>, cell: &Measured) -> anyhow::Result<Cell
 /// What was measured, each cell with its prediction, as records and for figures; and by how much single runs err of the others.
 fn compared(
     arguments: &Arguments,
-    machine: &Machine,
+    whole: &Machine,
     measured: Vec<measured::Cell>,
 ) -> anyhow::Result<(Vec<Record>, Vec<Cell>, Vec<f64>)> {
+    let variants = arguments.left_out().parts();
+    let machines = variants.iter().map(|part| whole.leaving_out(*part));
+    let machines: Vec<Machine> = machines.collect::<Result<_, _>>()?;
+    let machine = machines.last().unwrap_or(whole);
     let (mut records, mut cells, mut of_runs) = (Vec::new(), Vec::new(), Vec::new());
     for measured in measured {
         let cell = measured.record();
@@ -304,10 +419,26 @@ fn compared(
             continue;
         };
         of_runs.extend(measured.errors_of_runs());
+        let error = |us: f64| (us - cell.median_us).abs() / cell.median_us;
+        let mut of_variants = Vec::new();
+        if variants.len() > 1 {
+            for machine in &machines[..machines.len() - 1] {
+                of_variants.extend(of_measured(machine, &cell)?.map(|(_, us)| us));
+            }
+        }
+        let whole_us = of_variants.first().copied();
+        of_variants.push(us);
         records.push(Record {
             measured_us: Some(cell.median_us),
             uncertain: Some(measured.uncertain()),
-            error: Some((us - cell.median_us).abs() / cell.median_us),
+            error: Some(error(us)),
+            whole_us,
+            whole_error: whole_us.map(error),
+            damages: variants
+                .iter()
+                .copied()
+                .zip(of_variants.into_iter().map(error))
+                .collect(),
             ..record(machine, (&cell.algorithm, &call), cell.bytes, us)
         });
         cells.push(Cell {
@@ -324,102 +455,28 @@ fn compared(
 }
 
 fn print(out: &mut dyn Write, records: &[Record]) -> std::io::Result<()> {
+    let has_whole = records.iter().any(|record| record.whole_us.is_some());
+    let whole = |words: String| if has_whole { words } else { String::new() };
     writeln!(
         out,
-        "{:<16}{:<34}{:>6}{:>8}{:>16}",
-        "collective", "algorithm", "ranks", "bytes", "predicted µs"
+        "{:<16}{:<34}{:>6}{:>8}{:>16}{}",
+        "collective",
+        "algorithm",
+        "ranks",
+        "bytes",
+        "predicted µs",
+        whole(format!("{:>20}", "the whole model µs"))
     )?;
     for record in records {
         writeln!(
             out,
-            "{:<16}{:<34}{:>6}{:>8}{:>16.2}",
-            record.collective,
-            record.algorithm,
-            record.ranks,
-            say(record.bytes),
-            record.predicted_us
-        )?;
-    }
-    Ok(())
-}
-
-/// Whether runs agree.
-fn is_certain(record: &&Record) -> bool {
-    record.uncertain.is_some_and(|part| part <= UNCERTAIN_MOST)
-}
-
-/// A line of the table: how many errors there are, how large they are, and how many cells are uncertain.
-fn print_shares(
-    out: &mut dyn Write,
-    name: &str,
-    mut errors: Vec<f64>,
-    uncertain: Option<usize>,
-) -> std::io::Result<()> {
-    errors.sort_by(f64::total_cmp);
-    let below = |most: f64| {
-        let below = errors.iter().filter(|error| **error < most).count();
-        100.0 * below as f64 / errors.len().max(1) as f64
-    };
-    let at = |place: usize| errors.get(place).map_or(f64::NAN, |error| 100.0 * error);
-    writeln!(
-        out,
-        "{name:<16}{:>7}{:>10.1}{:>9.0}{:>9.0}{:>9.0}{:>12.0}{:>12}",
-        errors.len(),
-        at(errors.len() / 2),
-        below(0.10),
-        below(0.15),
-        below(0.20),
-        at(errors.len().saturating_sub(1)),
-        uncertain.map_or(String::new(), |many| many.to_string()),
-    )
-}
-
-/// How many errors of the cells are how large, collective by collective, and the largest.
-fn print_errors(out: &mut dyn Write, records: &[Record], of_runs: Vec<f64>) -> std::io::Result<()> {
-    /// So many of the largest are shown.
-    const LARGEST: usize = 12;
-    writeln!(
-        out,
-        "{:<16}{:>7}{:>10}{:>9}{:>9}{:>9}{:>12}{:>12}",
-        "collective", "cells", "median %", "<10 %", "<15 %", "<20 %", "largest %", "uncertain"
-    )?;
-    let line = |out: &mut dyn Write, name: &str, is_in: &dyn Fn(&&Record) -> bool| {
-        let these: Vec<&Record> = records.iter().filter(is_in).collect();
-        let certain = these.iter().copied().filter(is_certain);
-        let errors: Vec<f64> = certain.filter_map(|record| record.error).collect();
-        let uncertain = these.len() - errors.len();
-        match these.is_empty() {
-            true => Ok(()),
-            false => print_shares(out, name, errors, Some(uncertain)),
-        }
-    };
-    for collective in Collective::ALL {
-        let name = collective.name();
-        line(out, name, &|record| record.collective == name)?;
-    }
-    line(out, "all", &|_| true)?;
-    let uncertain = records.iter().filter(|record| !is_certain(record));
-    let errors: Vec<f64> = uncertain.filter_map(|record| record.error).collect();
-    if !errors.is_empty() {
-        print_shares(out, "the uncertain", errors, None)?;
-    }
-    if !of_runs.is_empty() {
-        print_shares(out, "one run of all", of_runs, None)?;
-    }
-    let mut largest: Vec<&Record> = records.iter().filter(is_certain).collect();
-    largest.sort_by(|a, b| b.error.unwrap_or(0.0).total_cmp(&a.error.unwrap_or(0.0)));
-    writeln!(out, "\nThe largest errors, of those that are certain:")?;
-    for record in largest.iter().take(LARGEST) {
-        writeln!(
-            out,
-            "{:<16}{:<30}{:>5} ranks{:>8}{:>12.2} µs predicted{:>12.2} measured{:>7.0} %",
+            "{:<16}{:<34}{:>6}{:>8}{:>16.2}{}",
             record.collective,
             record.algorithm,
             record.ranks,
             say(record.bytes),
             record.predicted_us,
-            record.measured_us.unwrap_or(f64::NAN),
-            100.0 * record.error.unwrap_or(f64::NAN)
+            whole(format!("{:>20.2}", record.whole_us.unwrap_or(f64::NAN)))
         )?;
     }
     Ok(())

@@ -64,8 +64,12 @@ const GAIN_LEAST: f64 = 1.05;
 /// By how much the times of a protocol in both rounds may differ if nothing more is to be found out.
 const AGREES_MOST: f64 = 1.1;
 
-/// The number of the form in which the file is written, which stands in its first line.
-pub const FORMAT: u32 = 4;
+/// The number of the form in which it is written, in the cache as in a machine's file.
+pub const FORMAT: u32 = 5;
+
+/// Where what is measured begins in a file, which is TOML and may have other tables, as a machine's file has that `allhands calibrate`
+/// has written.
+const TABLE: &str = "[protocols]\n";
 
 /// How many starts measure, at most.
 pub const STARTS_MOST: u32 = 4;
@@ -189,11 +193,17 @@ impl Protocols {
     /// In the words of the file; none if these are of another machine, system or version, or cannot be understood.
     #[must_use]
     pub fn parse(text: &str) -> Option<Protocols> {
-        let (starts, lines) = text.strip_prefix(&head())?.split_once('\n')?;
-        let starts = starts.strip_prefix("starts ")?.parse().ok()?;
+        let at = match text.starts_with(TABLE) {
+            true => 0,
+            false => text.find(&format!("\n{TABLE}"))? + 1,
+        };
+        let (starts, lines) = text[at..].strip_prefix(&head())?.split_once('\n')?;
+        let starts = starts.strip_prefix("starts = ")?.parse().ok()?;
+        let (lines, _) = lines.strip_prefix("lines = [\n")?.split_once("]\n")?;
         let mut times: Vec<Times> = Vec::new();
         let mut copies = None;
         for line in lines.lines() {
+            let line = line.strip_prefix(INDENT)?.strip_suffix("\",")?;
             if line.starts_with(copies::COPY) && copies.is_none() {
                 copies = Some(Copies::parse(line)?);
                 continue;
@@ -217,8 +227,9 @@ impl Protocols {
     pub fn text(&self) -> String {
         let copies = self.copies.iter().map(Copies::line);
         let lines = copies.chain(self.times.iter().map(Times::line));
+        let lines = lines.map(|line| format!("{INDENT}{}\",\n", line.trim_end()));
         format!(
-            "{}starts {}\n{}",
+            "{}starts = {}\nlines = [\n{}]\n",
             head(),
             self.starts,
             lines.collect::<String>()
@@ -366,6 +377,9 @@ impl Times {
     }
 }
 
+/// What stands before the words of a line.
+const INDENT: &str = "    \"";
+
 /// How a line says that something need not be measured again, or may be.
 const SETTLED: &str = "settled";
 const OPEN: &str = "open";
@@ -414,7 +428,7 @@ pub fn together([same, fresh]: [f64; 2]) -> f64 {
 fn head() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!(
-        "format {FORMAT}\nmachine {}\nkernel {}\nversion {}\n",
+        "{TABLE}format = {FORMAT}\nmachine = {:?}\nkernel = {:?}\nversion = {:?}\n",
         machine(),
         kernel.trim(),
         env!("CARGO_PKG_VERSION"),

@@ -2,6 +2,7 @@
 
 use super::spread::Spread;
 use super::starts::{Starts, now_ns};
+use super::thinned::thinned;
 use super::workload::Workload;
 use crate::interrupt;
 use allhands::operation::Operation;
@@ -95,6 +96,10 @@ pub struct Record {
     /// The median of rank 0's own times; not a number where the record was read.
     #[serde(skip, default = "not_a_number")]
     pub first_us: f64,
+    /// The times of which the median is the record's, and those of rank 0, in microseconds: so many of them, rising and evenly apart
+    /// among all, as tell how certain medians are; none where the record was read.
+    #[serde(skip)]
+    pub spread_us: [Vec<f64>; 2],
     pub correct: bool,
     pub transport: Cow<'static, str>,
     /// The hosts and how many ranks each has, or that they are pretended on the loopback; none where all share memory.
@@ -165,6 +170,8 @@ struct Samples {
     own_ns: [f64; 3],
     /// The median of rank 0's.
     first_ns: f64,
+    /// This rank's own times, in rising order.
+    rising_ns: Vec<u64>,
     failure: Option<String>,
 }
 
@@ -272,6 +279,7 @@ fn record(cell: &Cell, samples: Samples, transport: &'static str) -> Record {
         ns,
         own_ns,
         first_ns,
+        rising_ns,
         failure,
     } = samples;
     let timed = ns.iter().skip(warm_up(ns.len()));
@@ -301,6 +309,10 @@ fn record(cell: &Cell, samples: Samples, transport: &'static str) -> Record {
         rank_avg_us: own_us[1],
         rank_max_us: own_us[2],
         first_us: first_ns / 1e3,
+        spread_us: [
+            thinned(times.iter().copied()),
+            thinned(rising_ns.iter().map(|ns| *ns as f64 / 1e3)),
+        ],
         correct: failure.is_none() && !times.is_empty(),
         transport: transport.into(),
         hosts: None,
@@ -440,6 +452,7 @@ fn gathered(
         means().fold(0.0, f64::max),
     ];
     samples.first_ns = all[0][1];
+    samples.rising_ns = timed;
     Ok(all.iter().position(|[.., wrong]| *wrong > 0.0))
 }
 

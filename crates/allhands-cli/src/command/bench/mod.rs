@@ -1,6 +1,7 @@
 //! `allhands bench`: every algorithm on real data among real ranks, timed and checked.
 
 mod against;
+pub(super) mod ask;
 mod busy;
 pub(super) mod cell;
 mod clocks;
@@ -16,6 +17,7 @@ pub(super) mod rows;
 pub(super) mod spread;
 mod starts;
 pub(super) mod team;
+mod thinned;
 mod workload;
 
 use super::plot;

@@ -1,18 +1,20 @@
 //! The test bed: where microbenchmarks run, on ranks of this world or on a simulated machine.
 
+use super::budget::Budget;
+use super::sample::{Run, Sample};
 use crate::command::bench::cell::{self, Among, Cell, Least};
 use crate::command::simulate::machine::Machine;
 use allhands_core::algorithm::{Algorithm, microbenchmark};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Nodes;
 use anyhow::{Context, ensure};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The length of an element.
 const ELEMENT_BYTES: usize = 8;
 
 /// What is measured: a microbenchmark, with its parameters, and the length of its messages.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     pub collective: Collective,
     pub name: &'static str,
@@ -39,36 +41,6 @@ impl Question {
     }
 }
 
-/// A time, in microseconds, and how certain it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sample {
-    /// The median of how long it takes until all ranks are done.
-    pub us: f64,
-    /// The same until rank 0 is.
-    pub own_us: f64,
-    /// Half of the interval that has it in 95 of 100 cases: 1.57 times the distance of the quartiles by the root of how many there are
-    /// (McGill, Tukey, Larsen 1978).
-    pub more_or_less_us: f64,
-}
-
-/// The median of what was found each time, and how far the times were from one another: of several the interval that has theirs.
-fn median(samples: &[Sample]) -> Sample {
-    let of = |time: fn(&Sample) -> f64| {
-        let mut times: Vec<f64> = samples.iter().map(time).collect();
-        times.sort_by(f64::total_cmp);
-        times
-    };
-    let (us, own_us, within) = (of(|s| s.us), of(|s| s.own_us), of(|s| s.more_or_less_us));
-    let middle = samples.len() / 2;
-    let [first, last] = [us.len() / 4, us.len() - 1 - us.len() / 4].map(|at| us[at]);
-    let between_us = 1.57 * (last - first) / (us.len() as f64).sqrt();
-    Sample {
-        us: us[middle],
-        own_us: own_us[middle],
-        more_or_less_us: within[middle].max(between_us),
-    }
-}
-
 /// Where microbenchmarks run.
 pub trait Bed {
     /// The nodes, and how many ranks there are.
@@ -82,6 +54,35 @@ pub trait Bed {
     /// # Errors
     /// What keeps it from its end.
     fn time(&mut self, question: &Question) -> anyhow::Result<Sample>;
+
+    /// Hears what is to be asked, before it is.
+    ///
+    /// # Errors
+    /// That there is no time for it.
+    fn expect(&mut self, _questions: Vec<Question>) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// Whether there is time for what is to be asked of messages of so many bytes, and of all that are shorter; all ranks hear the same.
+    ///
+    /// # Errors
+    /// When ranks fail.
+    fn has_time_for(&mut self, _bytes: u64) -> anyhow::Result<bool> {
+        Ok(true)
+    }
+
+    /// Whether there is time to ask these, too, which nobody has heard of before.
+    ///
+    /// # Errors
+    /// When ranks fail.
+    fn has_time_for_more(&mut self, _questions: &[Question]) -> anyhow::Result<bool> {
+        Ok(true)
+    }
+
+    /// For how many seconds in all there would be time for everything, where there is not.
+    fn would_take_s(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// A machine that is simulated.
@@ -110,7 +111,7 @@ impl Bed for Simulated<'_> {
         Ok(Sample {
             us: outcome.completion_ps() as f64 / 1e6,
             own_us: outcome.ends_ps[0] as f64 / 1e6,
-            more_or_less_us: 0.0,
+            ..Sample::default()
         })
     }
 }
@@ -120,8 +121,29 @@ pub struct Real {
     /// The same ranks, once or several times, each time with memory of its own: where that lies decides by up to a third what short
     /// messages take, so each question is asked of all, and the median goes.
     pub among: Vec<Among>,
-    /// For how long each question is measured.
-    pub share: Duration,
+    /// What there is time for; rank 0's counts.
+    pub budget: Budget,
+}
+
+impl Real {
+    /// What rank 0 says, on all ranks.
+    fn of_first(&self, is_so: bool) -> anyhow::Result<bool> {
+        let mut said = [u64::from(is_so)];
+        self.among[0].comm.broadcast(&mut said, 0)?;
+        Ok(said[0] == 1)
+    }
+
+    /// Asks once or twice, to learn how long that takes; in seconds for each time.
+    fn probe(&mut self, question: &Question) -> anyhow::Result<f64> {
+        let begin = Instant::now();
+        let algorithm = question.algorithm()?;
+        let cell = (algorithm, &*question.parameters(algorithm));
+        let cell = Cell::regular(cell, self.ranks().1, question.bytes);
+        let record = cell::measure_among(&cell, &mut self.among[0], (Duration::ZERO, Least::One));
+        let why = record.failure.as_deref().unwrap_or("nothing was measured");
+        ensure!(record.iterations > 0, "{}: {why}", question.name);
+        Ok(begin.elapsed().as_secs_f64() / Least::One.iterations() as f64)
+    }
 }
 
 impl Bed for Real {
@@ -138,19 +160,57 @@ impl Bed for Real {
         let algorithm = question.algorithm()?;
         let parameters = question.parameters(algorithm);
         let cell = Cell::regular((algorithm, &parameters), self.ranks().1, question.bytes);
-        let share = self.share / self.among.len() as u32;
-        let mut samples = Vec::new();
+        let share = self.budget.next(question) / self.among.len() as u32;
+        let begin = Instant::now();
+        let (mut runs, mut times) = (Vec::new(), 0);
         for among in &mut self.among {
             let record = cell::measure_among(&cell, among, (share, Least::Three));
             let why = record.failure.as_deref().unwrap_or("nothing was measured");
             ensure!(record.iterations > 0, "{}: {why}", question.name);
-            samples.push(Sample {
-                us: record.median_us,
-                own_us: record.first_us,
-                more_or_less_us: 1.57 * (record.q3_us - record.q1_us)
-                    / (record.iterations as f64).sqrt(),
-            });
+            // Those before that do not count.
+            times += record.iterations + Least::Three.iterations() - 3;
+            runs.push(Run::of(&record));
         }
-        Ok(median(&samples))
+        self.budget.learn(question, begin.elapsed(), times);
+        Ok(Sample::of(&runs))
+    }
+
+    fn expect(&mut self, questions: Vec<Question>) -> anyhow::Result<()> {
+        for probe in Budget::probes(&questions) {
+            if self.of_first(self.budget.is_cheap(&probe))? {
+                // The first calls have more to do, and clocks are compared now and then.
+                let mut seconds = f64::INFINITY;
+                for _ in 0..3 {
+                    seconds = seconds.min(self.probe(&probe)?);
+                }
+                self.budget.probed(&probe, seconds);
+            }
+        }
+        let wanted = self.budget.expect(questions, self.among.len());
+        // Where there is no time to ask all, one that is asked well is better.
+        while self.among.len() > 1 && self.of_first(self.among.len() > wanted)? {
+            self.among.pop();
+        }
+        let fits = self.of_first(self.budget.has_time_for(Budget::SHORT_BYTES))?;
+        ensure!(
+            fits,
+            "--time {:.0}: even messages of up to {} bytes, three times each, take longer: right would be --time {:.0}, which is enough for all lengths, or fewer ranks",
+            self.budget.seconds(),
+            Budget::SHORT_BYTES,
+            self.budget.would_take_s()
+        );
+        Ok(())
+    }
+
+    fn has_time_for(&mut self, bytes: u64) -> anyhow::Result<bool> {
+        self.of_first(self.budget.has_time_for(bytes))
+    }
+
+    fn has_time_for_more(&mut self, questions: &[Question]) -> anyhow::Result<bool> {
+        self.of_first(self.budget.has_time_for_more(questions))
+    }
+
+    fn would_take_s(&self) -> Option<f64> {
+        Some(self.budget.would_take_s())
     }
 }

@@ -50,6 +50,18 @@ pub fn text(findings: &Findings, what: &str, ranks: u32) -> anyhow::Result<Strin
             reduce_byte_ns: findings.reduce_byte_ns,
         },
     };
+    let levels = [("inside", &findings.inside), ("between", &findings.between)];
+    let mut jumps = String::new();
+    for (name, level) in levels {
+        let found = level.as_ref().map_or(Vec::new(), super::intervals::jumps);
+        if !found.is_empty() {
+            let place = format!("# Protocols change, {name} nodes: {}.\n", found.join("; "));
+            jumps.push_str(&place);
+        }
+    }
+    let cut = findings.cut.map_or(String::new(), |(bytes, seconds)| {
+        format!("# Messages of more than {bytes} bytes were not measured: --time {seconds:.0} would have done.\n")
+    });
     let mut uncertain = findings.uncertain.clone();
     uncertain.sort_by(f64::total_cmp);
     let at = |part: f64| {
@@ -62,7 +74,7 @@ pub fn text(findings: &Findings, what: &str, ranks: u32) -> anyhow::Result<Strin
     };
     Ok(format!(
         "# Measured among {ranks} ranks by `allhands calibrate`; docs/machines.md says what the tables are. Half of the medians are\n\
-         # certain to {:.1} %, nine of ten to {:.1} % (intervals that hold in 95 of 100 cases).\n{}",
+         # certain to {:.1} %, nine of ten to {:.1} % (intervals that hold in 95 of 100 cases).\n{jumps}{cut}{}",
         at(0.5),
         at(0.9),
         toml::to_string(&file)?

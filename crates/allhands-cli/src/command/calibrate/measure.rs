@@ -1,11 +1,14 @@
 //! The microbenchmarks of C 3.3 by which a machine's parameters are known, level by level.
 
-use super::bed::{Bed, Question, Sample};
+use super::bed::{Bed, Question};
+use super::sample::Sample;
 use crate::command::simulate::machine::cluster::{AloneFile, LevelFile, WindowFile};
 use allhands_core::call::Collective;
 
 /// The lengths at which messages are measured at first, in bytes, as powers of two.
 const EXPONENTS: std::ops::RangeInclusive<u32> = 3..=20;
+/// Messages that are no longer are always measured.
+const SHORT_BYTES: u64 = super::budget::Budget::SHORT_BYTES;
 /// A length between two others is kept if its time is more than one in so many parts from the line between theirs.
 const BEND: f64 = 10.0;
 /// How often what lies between two lengths is halved.
@@ -31,8 +34,33 @@ pub struct Findings {
     pub copy_byte_ns: f64,
     pub reduce_us: f64,
     pub reduce_byte_ns: f64,
+    /// The longest messages that there was time for, and for how many seconds in all there would be for everything, if not for all.
+    pub cut: Option<(u64, f64)>,
     /// How certain the times are of which all of that follows, each as a part of itself.
     pub uncertain: Vec<f64>,
+}
+
+/// Which lengths are measured, in bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// Of a level, if it is said: inside nodes, and between them. Otherwise one finds out which tell anything.
+    levels: Option<[Vec<u64>; 2]>,
+    /// Of what ranks do alone.
+    alone: Option<Vec<u64>>,
+}
+
+impl Scope {
+    /// Those of what was found.
+    pub fn of(findings: &Findings) -> Scope {
+        let lengths = |level: &Option<LevelFile>| {
+            let level = level.as_ref();
+            level.map_or(Vec::new(), |level| level.bytes.clone())
+        };
+        Scope {
+            levels: Some([lengths(&findings.inside), lengths(&findings.between)]),
+            alone: Some(findings.alone.bytes.clone()),
+        }
+    }
 }
 
 /// A level: the first peer of rank 0 there, how many there are, and how many pairs.
@@ -51,13 +79,18 @@ struct Reach {
 ///
 /// # Errors
 /// What keeps a microbenchmark from its end.
-pub fn all(bed: &mut dyn Bed, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Findings> {
+pub fn all(
+    bed: &mut dyn Bed,
+    scope: &Scope,
+    tell: &mut dyn FnMut(&str),
+) -> anyhow::Result<Findings> {
     let (nodes, ranks) = bed.ranks();
     let first = nodes.innermost(ranks).first().copied().unwrap_or(ranks);
     let mut lab = Lab {
         bed,
         tell,
         call_us: 0.0,
+        cut: None,
         alone: AloneFile::default(),
         uncertain: Vec::new(),
     };
@@ -66,8 +99,12 @@ pub fn all(bed: &mut dyn Bed, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Find
         call_us: lab.call_us,
         ..Findings::default()
     };
-    lab.alone(&mut findings)?;
+    lab.alone(&mut findings, scope.alone.as_deref())?;
     lab.alone = findings.alone.clone();
+    let [inside, between] = match &scope.levels {
+        Some([inside, between]) => [Some(&inside[..]), Some(&between[..])],
+        None => [None, None],
+    };
     if first > 1 {
         let reach = Reach {
             peer: (first / 2).max(1),
@@ -77,7 +114,7 @@ pub fn all(bed: &mut dyn Bed, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Find
             // Microbenchmarks of windows ask for memory that all ranks share.
             shares_memory: first == ranks,
         };
-        findings.inside = Some(lab.level(reach)?);
+        findings.inside = Some(lab.level(reach, inside)?);
     }
     if first < ranks {
         let reach = Reach {
@@ -93,9 +130,9 @@ pub fn all(bed: &mut dyn Bed, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Find
             is_processors: false,
             shares_memory: false,
         };
-        findings.between = Some(lab.level(reach)?);
+        findings.between = Some(lab.level(reach, between)?);
     }
-    findings.uncertain = lab.uncertain;
+    (findings.uncertain, findings.cut) = (lab.uncertain, lab.cut);
     Ok(findings)
 }
 
@@ -105,6 +142,7 @@ struct Lab<'a> {
     tell: &'a mut dyn FnMut(&str),
     call_us: f64,
     alone: AloneFile,
+    cut: Option<(u64, f64)>,
     uncertain: Vec<f64>,
 }
 
@@ -117,6 +155,8 @@ struct Point {
     /// A further message to another peer, and from another one; of a train, where there is one peer alone.
     scatter_us: f64,
     gather_us: f64,
+    /// A further message of a train.
+    train_us: f64,
     /// A further message of rank 0, to its own end.
     send_us: f64,
     /// For how long each message of pairs that exchange has what they share, at both ends.
@@ -142,13 +182,7 @@ impl Lab<'_> {
         bytes: u64,
     ) -> anyhow::Result<Sample> {
         (self.tell)(name);
-        let question = Question {
-            collective,
-            name: full(name),
-            peer,
-            many,
-            bytes: bytes as usize,
-        };
+        let question = question(collective, name, (peer, many), bytes);
         let sample = self.bed.time(&question)?;
         if sample.us > 0.0 {
             self.uncertain.push(sample.more_or_less_us / sample.us);
@@ -198,6 +232,7 @@ impl Lab<'_> {
             way_us,
             scatter_us,
             gather_us,
+            train_us,
             send_us,
             shared_us,
         })
@@ -207,13 +242,26 @@ impl Lab<'_> {
     fn points(&mut self, reach: Reach) -> anyhow::Result<Vec<Point>> {
         let mut points: Vec<Point> = Vec::new();
         for exponent in EXPONENTS {
-            let next = self.point(reach, 1 << exponent)?;
-            if let Some(last) = points.last().copied() {
-                self.between(reach, [last, next], HALVINGS, &mut points)?;
+            let bytes = 1 << exponent;
+            if bytes > SHORT_BYTES && !self.bed.has_time_for(bytes)? {
+                let longest = points.last().map_or(0, |point| point.bytes);
+                let seconds = self.bed.would_take_s().unwrap_or(f64::NAN);
+                self.cut = match self.cut {
+                    Some((other, more_s)) => Some((longest.min(other), seconds.max(more_s))),
+                    None => Some((longest, seconds)),
+                };
+                break;
             }
-            points.push(next);
+            points.push(self.point(reach, bytes)?);
         }
-        Ok(points)
+        let mut all: Vec<Point> = Vec::new();
+        for next in points {
+            if let Some(last) = all.last().copied() {
+                self.between(reach, [last, next], HALVINGS, &mut all)?;
+            }
+            all.push(next);
+        }
+        Ok(all)
     }
 
     fn between(
@@ -226,6 +274,10 @@ impl Lab<'_> {
         let bytes = (one.bytes + other.bytes) / 2 / 8 * 8;
         let is_steep = other.way_us > one.way_us * 1.5;
         if halvings == 0 || bytes <= one.bytes || !is_steep {
+            return Ok(());
+        }
+        let questions = reach.questions(bytes);
+        if !self.bed.has_time_for_more(&questions)? {
             return Ok(());
         }
         let here = self.point(reach, bytes)?;
@@ -243,8 +295,14 @@ impl Lab<'_> {
         super::solve::Lines(&self.alone.bytes, &self.alone.copy_us).at(bytes)
     }
 
-    fn level(&mut self, reach: Reach) -> anyhow::Result<LevelFile> {
-        let mut points = self.points(reach)?;
+    fn level(&mut self, reach: Reach, lengths: Option<&[u64]>) -> anyhow::Result<LevelFile> {
+        let mut points = match lengths {
+            Some(lengths) => {
+                let each = lengths.iter().map(|bytes| self.point(reach, *bytes));
+                each.collect::<anyhow::Result<_>>()?
+            }
+            None => self.points(reach)?,
+        };
         if !reach.is_processors {
             steady(&mut points);
         }
@@ -286,9 +344,12 @@ impl Lab<'_> {
     }
 
     /// What rank 0 does alone: copies and reductions.
-    fn alone(&mut self, findings: &mut Findings) -> anyhow::Result<()> {
-        for exponent in EXPONENTS {
-            let bytes = 1_u64 << exponent;
+    fn alone(&mut self, findings: &mut Findings, lengths: Option<&[u64]>) -> anyhow::Result<()> {
+        let all: Vec<u64> = EXPONENTS.map(|exponent| 1 << exponent).collect();
+        for bytes in lengths.unwrap_or(&all).iter().copied() {
+            if lengths.is_none() && bytes > SHORT_BYTES && !self.bed.has_time_for(bytes)? {
+                break;
+            }
             let mut one = |collective, name| {
                 let many = again(bytes);
                 let us = self.ask_of(collective, name, (None, many), bytes)?.us;
@@ -316,10 +377,11 @@ impl Lab<'_> {
 /// disturbed by is gone. Hosts that share processors are disturbed often.
 fn steady(points: &mut [Point]) {
     const AROUND: usize = 2;
-    let fields: [fn(&mut Point) -> &mut f64; 4] = [
+    let fields: [fn(&mut Point) -> &mut f64; 5] = [
         |point| &mut point.way_us,
         |point| &mut point.scatter_us,
         |point| &mut point.gather_us,
+        |point| &mut point.train_us,
         |point| &mut point.shared_us,
     ];
     for field in fields {
@@ -345,9 +407,52 @@ impl Point {
             way_us: self.way_us,
             scatter_us: self.scatter_us,
             gather_us: self.gather_us,
+            train_us: self.train_us,
             send_us: self.send_us,
             shared_us: self.shared_us,
         }
+    }
+}
+
+impl Reach {
+    /// What is asked of messages of one length.
+    fn questions(self, bytes: u64) -> Vec<Question> {
+        let of = |name, many| {
+            let found = question(Collective::Alltoall, name, (Some(self.peer), many), bytes);
+            (many > 0).then_some(found)
+        };
+        let several = |many: u32| if self.peers > 1 { many } else { 0 };
+        let more_pairs = if self.pairs > 1 { self.pairs } else { 0 };
+        let window = u32::from(self.shares_memory);
+        let all = [
+            of("round-trip", 1),
+            of("train", TRAIN[0]),
+            of("train", TRAIN[1]),
+            of("scatter", several(1)),
+            of("scatter", several(self.peers)),
+            of("gather", several(1)),
+            of("gather", several(self.peers)),
+            of("butterfly", 1),
+            of("butterfly", more_pairs),
+            of("puts", window),
+            of("gets", window),
+        ];
+        all.into_iter().flatten().collect()
+    }
+}
+
+fn question(
+    collective: Collective,
+    name: &str,
+    (peer, many): (Option<u32>, u32),
+    bytes: u64,
+) -> Question {
+    Question {
+        collective,
+        name: full(name),
+        peer,
+        many,
+        bytes: bytes as usize,
     }
 }
 
@@ -370,6 +475,7 @@ mod tests {
             way_us: (1 << at) as f64,
             scatter_us: 1.0,
             gather_us: 1.0,
+            train_us: 1.0,
             send_us: 0.0,
             shared_us,
         };

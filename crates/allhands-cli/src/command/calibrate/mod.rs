@@ -1,8 +1,12 @@
 //! `allhands calibrate`: a machine's parameters, measured by microbenchmarks and written as the machine's file.
 
 mod bed;
+mod budget;
 mod file;
+mod intervals;
 mod measure;
+mod replay;
+mod sample;
 mod solve;
 #[cfg(test)]
 mod tests;
@@ -10,15 +14,18 @@ mod tests;
 use super::bench::{cell::Among, hosts, processes, team::Team};
 use super::simulate::machine::Machine;
 use crate::output;
+use allhands::policy::protocols::Protocols;
 use allhands_core::machine::Nodes;
 use anyhow::{Context, ensure};
 use bed::{Bed, Real, Simulated};
+use budget::Budget;
 use indicatif::{ProgressBar, ProgressStyle};
-use measure::Findings;
+use measure::{Findings, Scope};
+use replay::{Kept, Listens};
 use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Measure a machine's parameters, and write them as a file that simulate and predict read
 ///
@@ -26,6 +33,16 @@ use std::time::Duration;
 /// trains of messages to one peer, messages to many peers and from many at once, pairs that exchange, and, where ranks
 /// share memory, flags, puts and gets; copies and reductions of one rank. From these follow, for each length, os(m),
 /// or(m), L(m), g(m) and what messages share (the extended PLogP model, C 3.1), inside nodes and between them.
+///
+/// What calls take is found out first, and the time is shared among all measurements, of which each is made three times at
+/// least; where there is no time for that, long messages are left out, and a line says how much time would do.
+///
+/// Measured times are drawn again at random, 200 times, and everything follows from them anew (the bootstrap): so the file has
+/// intervals that each parameter lies in in 95 of 100 cases, and its first lines say at which lengths os(m), or(m) or L(m)
+/// jump by more, as one protocol gives way to another.
+///
+/// Where ranks share memory, the table [protocols] has what this machine's ranks have measured of protocols at their first starts, in
+/// the form that the user's cache has it in.
 ///
 /// Ranks are processes that share memory (--transport shm, two if nothing is said), or are on hosts, or on pretended
 /// ones, as for `allhands bench`. With --machine it is the machine of a simulation that is measured.
@@ -46,7 +63,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["transport", "hosts"])]
     machine: Option<String>,
 
-    /// About how many seconds there are
+    /// Seconds for all that is measured, after the ranks have started
     #[arg(long, value_name = "S", default_value_t = 30.0)]
     time: f64,
 
@@ -57,8 +74,6 @@ pub struct Arguments {
 
 /// Of how many places in memory each question is asked.
 const MEMORIES: usize = 5;
-/// About how many questions there are for a level.
-const QUESTIONS: f64 = 250.0;
 
 /// Measures, and writes the file.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -67,7 +82,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         "--time {}: how many seconds there are, more than 0",
         arguments.time
     );
-    if let Some(path) = &arguments.output {
+    if let Some(path) = &arguments.output
+        && !processes::is_rank().unwrap_or(false)
+    {
+        // Ranks would get in one another's way.
         output::check_file(path)?;
     }
     let text = match &arguments.machine {
@@ -114,6 +132,7 @@ fn real(arguments: &Arguments) -> anyhow::Result<Option<String>> {
         network.is_some() || team.transport.is_processes(),
         "--transport threads: threads go as processes do that share memory; right would be --transport shm, tcp or ofi, or --machine"
     );
+    let begin = Instant::now();
     if processes::is_rank()? {
         let (among, _) = processes::among(team)?;
         let is_first = among.comm.rank() == 0;
@@ -125,9 +144,22 @@ fn real(arguments: &Arguments) -> anyhow::Result<Option<String>> {
                 among.push(Among::near(among[0].comm.dup()?));
             }
         }
-        let share = Duration::from_secs_f64(arguments.time / QUESTIONS);
-        let findings = measured(&mut Real { among, share })?;
-        let text = file::text(&findings, &what, ranks)?;
+        let budget = Budget::new(begin, arguments.time);
+        let findings = measured(&mut Real { among, budget })?;
+        if let (Some((bytes, seconds)), true) = (findings.cut, is_first) {
+            eprintln!(
+                "allhands: in {:.0} s messages of up to {} bytes were measured, each at least three times: all lengths, to 1M, would need about --time {:.0}",
+                arguments.time,
+                crate::sizes::say(bytes as usize),
+                seconds
+            );
+        }
+        let mut text = file::text(&findings, &what, ranks)?;
+        if network.is_none()
+            && let Some(protocols) = Protocols::read()
+        {
+            text = format!("{text}\n{}", protocols.text());
+        }
         if is_first && processes::is_collected() {
             std::io::stdout().write_all(text.as_bytes())?;
             return Ok(None);
@@ -153,17 +185,32 @@ fn real(arguments: &Arguments) -> anyhow::Result<Option<String>> {
 }
 
 fn measured(bed: &mut dyn Bed) -> anyhow::Result<Findings> {
+    let (nodes, ranks) = bed.ranks();
+    let mut listens = Listens {
+        asked: Vec::new(),
+        nodes,
+        ranks,
+        shares_memory: bed.shares_memory(),
+    };
+    measure::all(&mut listens, &Scope::default(), &mut |_| ())?;
     let bar = match std::io::stderr().is_terminal() {
-        true => ProgressBar::new(2 * QUESTIONS as u64),
+        true => ProgressBar::new(listens.asked.len() as u64),
         false => ProgressBar::hidden(),
     };
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {msg}") {
         bar.set_style(style);
     }
-    let findings = measure::all(bed, &mut |name| {
+    bed.expect(listens.asked)?;
+    let mut kept = Kept {
+        bed,
+        answers: Vec::new(),
+    };
+    let mut findings = measure::all(&mut kept, &Scope::default(), &mut |name| {
         bar.set_message(name.to_string());
         bar.inc(1);
-    });
+    })?;
     bar.finish_and_clear();
-    findings
+    let answers = kept.answers;
+    intervals::add(&mut findings, &answers, bed)?;
+    Ok(findings)
 }

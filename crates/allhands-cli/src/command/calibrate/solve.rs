@@ -11,6 +11,8 @@ pub struct Terms {
     pub scatter_us: f64,
     /// A further one from another peer: the most of or(m) and g(m).
     pub gather_us: f64,
+    /// A further one of a train to one peer: what saturates.
+    pub train_us: f64,
     /// A further one until its sender has done its part: os(m), where it need not wait for its port.
     pub send_us: f64,
     /// What each message has of what all share, at each end.
@@ -33,14 +35,23 @@ pub fn push(file: &mut LevelFile, bytes: u64, terms: &Terms) {
         .shared_us
         .min((terms.way_us - send_us - receive_us) / 2.0);
     let port_us = terms.scatter_us.max(terms.gather_us);
-    let gap_us = match port_us > send_us.max(receive_us) {
-        true => port_us.min(latency_us),
+    let of_port = |us: f64| match us > send_us.max(receive_us) {
+        true => us,
         false => 0.0,
     };
+    let gap_us = of_port(port_us).min(latency_us);
+    let saturated_us = of_port(terms.train_us);
     add(
         file,
         bytes,
-        [send_us, receive_us, latency_us, gap_us, shared_us],
+        [
+            send_us,
+            receive_us,
+            latency_us,
+            gap_us,
+            saturated_us,
+            shared_us,
+        ],
     );
 }
 
@@ -57,17 +68,25 @@ pub fn push_of_processors(file: &mut LevelFile, bytes: u64, terms: &Terms) {
     add(
         file,
         bytes,
-        [send_us, receive_us, latency_us, 0.0, shared_us],
+        [
+            send_us,
+            receive_us,
+            latency_us,
+            0.0,
+            terms.train_us,
+            shared_us,
+        ],
     );
 }
 
-fn add(file: &mut LevelFile, bytes: u64, times_us: [f64; 5]) {
+fn add(file: &mut LevelFile, bytes: u64, times_us: [f64; 6]) {
     file.bytes.push(bytes);
     let columns = [
         &mut file.send_us,
         &mut file.receive_us,
         &mut file.latency_us,
         &mut file.gap_us,
+        &mut file.gap_saturated_us,
         &mut file.shared_us,
     ];
     columns

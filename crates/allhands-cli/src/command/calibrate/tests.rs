@@ -38,6 +38,8 @@ fn loggp_is_found_again() {
         close(at(&level, &level.send_us, bytes), 0.3);
         if gap_us > 0.3 {
             close(at(&level, &level.gap_us, bytes), gap_us);
+            // Its port is all that peers wait for, so one alone finds the same.
+            close(at(&level, &level.gap_saturated_us, bytes), gap_us);
         }
         assert_eq!(at(&level, &level.shared_us, bytes), 0.0);
     }
@@ -74,4 +76,176 @@ fn a_machine_that_is_written_takes_as_long_as_the_one_that_was_measured() {
             );
         }
     }
+}
+
+/// Ranks on hosts whose messages take a latency and a time for each byte, by a clock of their own.
+struct Slow {
+    budget: Budget,
+    elapsed_s: f64,
+    latency_s: f64,
+    byte_s: f64,
+    /// The lengths of messages that were asked for, and how often.
+    asked: Vec<(usize, usize)>,
+}
+
+impl Slow {
+    fn new(seconds: f64, latency_s: f64, byte_s: f64) -> Slow {
+        Slow {
+            budget: Budget::new(Instant::now(), seconds),
+            elapsed_s: 0.0,
+            latency_s,
+            byte_s,
+            asked: Vec::new(),
+        }
+    }
+
+    fn once_s(&self, question: &bed::Question) -> f64 {
+        // What is around a call goes over the network, too; trains overlap, and what many send at once meets.
+        let around_s = 4.0 * self.latency_s;
+        let bytes_s = self.byte_s * (question.bytes as u32 * question.many) as f64;
+        match question.peer {
+            Some(_) if question.name.ends_with("round-trip") => {
+                around_s + 2.0 * f64::from(question.many) * self.latency_s + 2.0 * bytes_s
+            }
+            Some(_) => around_s + self.latency_s + 1.5 * bytes_s,
+            None => around_s,
+        }
+    }
+}
+
+impl Bed for Slow {
+    fn ranks(&self) -> (Nodes, u32) {
+        (Nodes::of_sizes(&[1; 4]), 4)
+    }
+
+    fn shares_memory(&self) -> bool {
+        true
+    }
+
+    fn time(&mut self, question: &bed::Question) -> anyhow::Result<sample::Sample> {
+        let share_s = self.budget.next_at(question, self.elapsed_s).as_secs_f64();
+        let once_s = self.once_s(question);
+        let times = (share_s / once_s).ceil().clamp(5.0, 2002.0);
+        self.elapsed_s += times * once_s;
+        let took = Duration::from_secs_f64(times * once_s);
+        self.budget.learn(question, took, times as usize);
+        if question.peer.is_some() {
+            self.asked.push((question.bytes, times as usize));
+        }
+        Ok(sample::Sample {
+            us: once_s * 1e6,
+            own_us: once_s * 1e6,
+            ..sample::Sample::default()
+        })
+    }
+
+    fn expect(&mut self, questions: Vec<bed::Question>) -> anyhow::Result<()> {
+        for probe in Budget::probes(&questions) {
+            if self.budget.is_cheap(&probe) {
+                let once_s = self.once_s(&probe);
+                self.elapsed_s += 2.0 * once_s;
+                self.budget.probed(&probe, once_s);
+            }
+        }
+        self.budget.expect(questions, 1);
+        Ok(())
+    }
+
+    fn has_time_for(&mut self, bytes: u64) -> anyhow::Result<bool> {
+        Ok(self.budget.has_time_at(bytes, self.elapsed_s))
+    }
+
+    fn has_time_for_more(&mut self, questions: &[bed::Question]) -> anyhow::Result<bool> {
+        let elapsed_s = self.elapsed_s;
+        Ok(self.budget.has_time_for_more_at(questions, elapsed_s))
+    }
+
+    fn would_take_s(&self) -> Option<f64> {
+        Some(self.budget.would_take_at(self.elapsed_s))
+    }
+}
+
+#[test]
+fn a_slow_network_is_measured_in_the_time_that_there_is() {
+    // 10 Gbit/s and 20 µs, 1 Gbit/s and 50 µs, 100 Mbit/s and 0.5 ms.
+    for (latency_s, byte_s) in [(20e-6, 0.8e-9), (50e-6, 8e-9), (500e-6, 80e-9)] {
+        for seconds in [10.0, 30.0, 60.0] {
+            let mut slow = Slow::new(seconds, latency_s, byte_s);
+            let findings = measured(&mut slow).expect("there is time for short ones");
+            let took = slow.elapsed_s / seconds;
+            assert!(took < 1.1, "{byte_s} {seconds}: {took}");
+            assert!(slow.asked.iter().all(|(_, times)| *times >= 5));
+            let longest = slow.asked.iter().map(|(bytes, _)| *bytes).max();
+            match findings.cut {
+                None => assert_eq!(longest, Some(1 << 20)),
+                Some((bytes, needed_s)) => {
+                    assert_eq!(longest, Some(bytes as usize));
+                    assert!(needed_s > seconds, "{needed_s}");
+                    // Who asks for that has all lengths.
+                    let mut again = Slow::new(needed_s, latency_s, byte_s);
+                    let found = measured(&mut again).expect("there is time");
+                    assert_eq!(found.cut, None, "{byte_s}: {needed_s} s");
+                }
+            }
+        }
+    }
+}
+
+/// A simulated machine whose calls take up to a hundredth more or less.
+struct Noisy<'a>(Simulated<'a>);
+
+impl Bed for Noisy<'_> {
+    fn ranks(&self) -> (Nodes, u32) {
+        self.0.ranks()
+    }
+
+    fn shares_memory(&self) -> bool {
+        self.0.shares_memory()
+    }
+
+    fn time(&mut self, question: &bed::Question) -> anyhow::Result<sample::Sample> {
+        let mut sample = self.0.time(question)?;
+        let part = |draw: usize| 1.0 + 0.01 * ((draw * 37 % 41) as f64 / 20.0 - 1.0);
+        let drawn = |draw| [sample.us, sample.own_us].map(|us| us * part(draw));
+        sample.drawn_us = (0..sample::DRAWS).map(drawn).collect();
+        Ok(sample)
+    }
+}
+
+#[test]
+fn what_is_uncertain_has_intervals_and_a_protocol_that_changes_is_named() {
+    let text = "name = 'jump'\nabout = 'a test'\n[network]\nkind = 'cluster'\n[network.between]\nbytes = [8, 4096, 4104, 8192]\n\
+        send_us = [1, 1, 1, 1]\nreceive_us = [1, 1, 1, 1]\nlatency_us = [10, 12, 24, 26]\ngap_us = [0, 0, 0, 0]\n\
+        shared_us = [0, 0, 0, 0]\n[processor]\ncopy_byte_ns = 0.1\nreduce_byte_ns = 0.1\n";
+    let machine = Machine::parse(text).expect("it is right");
+    let mut bed = Noisy(Simulated {
+        machine: &machine,
+        nodes: Nodes::of_sizes(&[1; 4]),
+        ranks: 4,
+    });
+    let findings = measured(&mut bed).expect("every microbenchmark ends");
+    let level = findings.between.clone().expect("there is one");
+    let intervals = level.intervals.clone().expect("times are uncertain");
+    let all = level.latency_us.iter().zip(&intervals.latency_low_us);
+    for ((us, low_us), high_us) in all.zip(&intervals.latency_high_us) {
+        assert!(low_us < us && us < high_us, "{low_us} {us} {high_us}");
+        assert!(high_us - low_us < 0.06 * us, "{low_us} {us} {high_us}");
+    }
+    let jumps = intervals::jumps(&level);
+    assert_eq!(jumps.len(), 1, "{jumps:?}");
+    assert!(jumps[0].starts_with("L between 4K and"), "{jumps:?}");
+    let text = file::text(&findings, "a test", 4).expect("it is written");
+    assert!(text.contains(&jumps[0]) && text.contains("[network.between.intervals]"));
+    Machine::parse(&text).expect("it is read");
+    // What ranks have measured of protocols may stand there, too, and is found there.
+    let protocols = Protocols {
+        starts: 3,
+        ..Protocols::default()
+    };
+    let both = format!("{text}\n{}", protocols.text());
+    Machine::parse(&both).expect("it is read");
+    assert_eq!(Protocols::parse(&both), Some(protocols));
+    let ends = text.replace("send_low_us = [", "send_low_us = [9.0, ");
+    let said = format!("{:#}", Machine::parse(&ends).expect_err("one too many"));
+    assert!(said.contains("send_low_us"), "{said}");
 }

@@ -74,47 +74,53 @@ fn median(mut times: Vec<f64>) -> f64 {
 /// # Errors
 /// Which file cannot be read, or is no such file, or that no cell is in all.
 pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Cell>> {
-    let mut places = BTreeMap::new();
-    let mut cells: Vec<Cell> = Vec::new();
-    for path in paths {
+    let runs = paths.iter().map(|path| {
         let text = std::fs::read_to_string(path);
         let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-        let records: Vec<Record> = serde_json::from_str(&text).with_context(|| {
+        serde_json::from_str(&text).with_context(|| {
             format!(
                 "{}: right would be a file that allhands bench --json has written",
                 path.display()
             )
-        })?;
-        for record in records.into_iter().filter(|record| record.correct) {
-            let key = (
-                record.collective.clone(),
-                record.algorithm.clone(),
-                (record.ranks, record.bytes, record.root),
-                record.layout.clone(),
-            );
-            let place = *places.entry(key).or_insert(cells.len());
-            let medians_us = match record.rounds_us.len() {
-                0 | 1 => vec![record.median_us],
-                _ => record.rounds_us.clone(),
-            };
-            match cells.get_mut(place) {
-                Some(cell) => {
-                    cell.medians_us.extend(medians_us);
-                    cell.files += 1;
-                }
-                None => cells.push(Cell {
-                    medians_us,
-                    files: 1,
-                    within_us: 1.57 * (record.q3_us - record.q1_us)
-                        / (record.iterations as f64).sqrt(),
-                    first: record,
-                }),
-            }
-        }
-    }
-    cells.retain(|cell| cell.files == paths.len());
+        })
+    });
+    let cells = of_runs(runs.collect::<anyhow::Result<_>>()?);
     ensure!(!cells.is_empty(), "no cell is in every file of --measured");
     Ok(cells)
+}
+
+/// The cells that are in all of the runs.
+pub fn of_runs(runs: Vec<Vec<Record>>) -> Vec<Cell> {
+    let many = runs.len();
+    let mut places = BTreeMap::new();
+    let mut cells: Vec<Cell> = Vec::new();
+    for record in runs.into_iter().flatten().filter(|record| record.correct) {
+        let key = (
+            record.collective.clone(),
+            record.algorithm.clone(),
+            (record.ranks, record.bytes, record.root),
+            record.layout.clone(),
+        );
+        let place = *places.entry(key).or_insert(cells.len());
+        let medians_us = match record.rounds_us.len() {
+            0 | 1 => vec![record.median_us],
+            _ => record.rounds_us.clone(),
+        };
+        match cells.get_mut(place) {
+            Some(cell) => {
+                cell.medians_us.extend(medians_us);
+                cell.files += 1;
+            }
+            None => cells.push(Cell {
+                medians_us,
+                files: 1,
+                within_us: 1.57 * (record.q3_us - record.q1_us) / (record.iterations as f64).sqrt(),
+                first: record,
+            }),
+        }
+    }
+    cells.retain(|cell| cell.files == many);
+    cells
 }
 
 #[cfg(test)]

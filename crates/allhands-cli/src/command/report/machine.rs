@@ -10,11 +10,12 @@ use anyhow::Context;
 use toml::Value;
 
 /// What the keys of a machine's file are called where papers speak of them.
-const NAMES: [(&str, &str); 9] = [
+const NAMES: [(&str, &str); 10] = [
     ("send_us", "os(m), to send"),
     ("receive_us", "or(m), to receive"),
     ("latency_us", "L(m), latency"),
     ("gap_us", "g(m), gap"),
+    ("gap_saturated_us", "gap of a train to one peer"),
     ("shared_us", "what messages share"),
     ("put_us", "to put into a window"),
     ("get_us", "to get from a window"),
@@ -91,6 +92,17 @@ fn list(value: &Value) -> Option<Vec<f64>> {
     value.as_array()?.iter().map(as_number).collect()
 }
 
+/// The lower and the upper ends of the intervals of some times, if the table has them.
+fn intervals(table: &toml::Table, key: &str, lengths: usize) -> Option<[Vec<f64>; 2]> {
+    let all = table.get("intervals")?.as_table()?;
+    let stem = key.strip_suffix("_us")?;
+    let end = |which: &str| {
+        let ends = all.get(&format!("{stem}_{which}_us")).and_then(list);
+        ends.filter(|ends| ends.len() == lengths)
+    };
+    Some([end("low")?, end("high")?])
+}
+
 /// The times of a table by the lengths of messages.
 fn curve(table: &toml::Table, path: &str, lengths: &[f64]) -> Option<Figure> {
     let mut head = vec!["bytes".to_string()];
@@ -100,11 +112,14 @@ fn curve(table: &toml::Table, path: &str, lengths: &[f64]) -> Option<Figure> {
         let Some(times) = times.filter(|times| times.len() == lengths.len()) else {
             continue;
         };
-        let points = lengths.iter().zip(&times);
-        let points = points.map(|(x, y)| Point {
+        let intervals = intervals(table, key, lengths.len());
+        let points = lengths.iter().zip(&times).enumerate();
+        let points = points.map(|(at, (x, y))| Point {
             x: *x,
             y: *y,
-            ends: None,
+            ends: intervals
+                .as_ref()
+                .map(|ends| ends.each_ref().map(|end| end[at])),
         });
         series.push(Series {
             name: (*name).to_string(),
@@ -113,13 +128,18 @@ fn curve(table: &toml::Table, path: &str, lengths: &[f64]) -> Option<Figure> {
             points: points.collect(),
         });
         head.push(format!("{name}, µs"));
-        columns.push(times);
+        columns.push((times, intervals));
     }
     if series.is_empty() {
         return None;
     }
     let row = |(at, bytes): (usize, &f64)| {
-        let times = columns.iter().map(|times| number(times[at]));
+        let times = columns.iter().map(|(times, intervals)| {
+            let ends = intervals.as_ref().map_or(String::new(), |[low, high]| {
+                format!(" ({} to {})", number(low[at]), number(high[at]))
+            });
+            number(times[at]) + &ends
+        });
         std::iter::once(say(*bytes as usize)).chain(times).collect()
     };
     let rows = lengths.iter().enumerate().map(row).collect();
@@ -152,7 +172,8 @@ mod tests {
     #[test]
     fn tables_are_curves_and_the_rest_is_listed() {
         let text = "name = 'm'\n[network.inside]\nbytes = [8, 64]\nsend_us = [0.1, 0.2]\nlatency_us = [0.0, 1]\n\
-                    [network.inside.window]\nput_us = [0.3, 0.4]\nnotify_us = 0.5\n[processor]\ncopy_byte_ns = 2\n";
+                    [network.inside.window]\nput_us = [0.3, 0.4]\nnotify_us = 0.5\n\
+                    [network.inside.intervals]\nsend_low_us = [0.1, 0.15]\nsend_high_us = [0.1, 0.25]\n[processor]\ncopy_byte_ns = 2\n";
         let value: Value = toml::from_str(text).expect("it is TOML");
         let (mut numbers, mut curves) = (Table::new(&["", ""]), Vec::new());
         gather(&value, "", &mut numbers, &mut curves);
@@ -167,7 +188,10 @@ mod tests {
             .map(|figure| figure.table.head.len())
             .collect();
         assert_eq!(heads, [3, 2]);
-        assert_eq!(curves[0].table.rows[1], ["64", "0.200", "1.00"]);
+        assert_eq!(
+            curves[0].table.rows[1],
+            ["64", "0.200 (0.150 to 0.250)", "1.00"]
+        );
         // 0 is on no logarithmic axis, but in the table.
         assert_eq!(curves[0].table.rows[0][2], "0");
         assert_eq!(curves[0].svg.embedded().matches("<title>L(m)").count(), 1);

@@ -5,6 +5,7 @@ mod cell;
 pub mod cluster;
 mod constants;
 pub mod files;
+pub mod left_out;
 mod rails;
 mod shape;
 mod table;
@@ -40,6 +41,9 @@ pub struct Machine {
     pub about: String,
     network: Network,
     processor: Times,
+    /// The protocols of ranks that share memory, which `policy::protocols` reads; no model goes by them.
+    #[serde(default, rename = "protocols")]
+    _protocols: Option<ProtocolsFile>,
     /// Where its nodes are, if that is said.
     #[serde(skip)]
     torus: Option<Torus>,
@@ -71,6 +75,19 @@ enum Network {
     Rails(RailsFile),
     /// Nodes, with tables for what is inside them and between them.
     Cluster(Box<ClusterFile>),
+}
+
+/// Protocols, as [`Protocols::text`](allhands::policy::protocols::Protocols::text) writes them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only their form is looked at here")]
+struct ProtocolsFile {
+    format: u32,
+    machine: String,
+    kernel: String,
+    version: String,
+    starts: u32,
+    lines: Vec<String>,
 }
 
 /// What is simulated: the plans of all ranks, and what a machine may go by besides.

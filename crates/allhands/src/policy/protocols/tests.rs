@@ -29,12 +29,19 @@ fn what_is_kept_is_read_again_and_what_does_not_fit_is_not() {
         ],
     };
     let text = known.text();
-    assert_eq!(Protocols::parse(&text), Some(known));
+    assert_eq!(Protocols::parse(&text), Some(known.clone()));
+    // It may stand between other tables.
+    let among =
+        format!("name = \"m\"\n[processor]\ncopy_byte_ns = 1\n\n{text}\n[other]\nlines = []\n");
+    assert_eq!(Protocols::parse(&among), Some(known));
     for (from, to) in [
-        ("kernel ", "kernel 9"),
-        ("machine ", "machine x"),
-        ("format ", "format 1"),
-        ("starts 2", "start 2"),
+        ("[protocols]", "[protocol]"),
+        ("kernel = \"", "kernel = \"9"),
+        ("machine = \"", "machine = \"x"),
+        ("format = ", "format = 1"),
+        ("starts = 2", "start = 2"),
+        ("lines = [", "lines = "),
+        ("9.250\",", "9.250"),
         ("direct settled", "direct set"),
         ("one-way", "two-way"),
         ("65536", "x"),

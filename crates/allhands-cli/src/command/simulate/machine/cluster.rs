@@ -50,11 +50,55 @@ pub struct LevelFile {
     pub latency_us: Vec<f64>,
     /// g(m).
     pub gap_us: Vec<f64>,
+    /// What saturates a train of messages to one peer, which is usually taken for g(m); models ignore it unless asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gap_saturated_us: Vec<f64>,
     /// For how long each message has what all of them share, at both ends.
     pub shared_us: Vec<f64>,
     /// What is done to windows, where the ranks share memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowFile>,
+    /// Between which values times lie; no model goes by that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intervals: Option<IntervalsFile>,
+}
+
+/// The ends of intervals that have the times in 95 of 100 cases, by the lengths of the level.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IntervalsFile {
+    pub send_low_us: Vec<f64>,
+    pub send_high_us: Vec<f64>,
+    pub receive_low_us: Vec<f64>,
+    pub receive_high_us: Vec<f64>,
+    pub latency_low_us: Vec<f64>,
+    pub latency_high_us: Vec<f64>,
+    pub gap_low_us: Vec<f64>,
+    pub gap_high_us: Vec<f64>,
+    pub shared_low_us: Vec<f64>,
+    pub shared_high_us: Vec<f64>,
+}
+
+impl IntervalsFile {
+    fn check(&self, bytes: &[u64]) -> anyhow::Result<()> {
+        let columns = [
+            ("send", &self.send_low_us, &self.send_high_us),
+            ("receive", &self.receive_low_us, &self.receive_high_us),
+            ("latency", &self.latency_low_us, &self.latency_high_us),
+            ("gap", &self.gap_low_us, &self.gap_high_us),
+            ("shared", &self.shared_low_us, &self.shared_high_us),
+        ];
+        for (name, low, high) in columns {
+            super::table::curve(&format!("{name}_low_us"), bytes, low)?;
+            super::table::curve(&format!("{name}_high_us"), bytes, high)?;
+            let mut ends = low.iter().zip(high);
+            ensure!(
+                ends.all(|(low, high)| low <= high),
+                "{name}_low_us has a time that is more than the one in {name}_high_us"
+            );
+        }
+        Ok(())
+    }
 }
 
 /// What is done to windows.
@@ -183,6 +227,12 @@ impl LevelFile {
                 gap_us <= latency_us,
                 "with {bytes} bytes gap_us is {gap_us}, more than latency_us, {latency_us}, which covers it"
             );
+        }
+        if !self.gap_saturated_us.is_empty() {
+            curve("gap_saturated_us", &self.gap_saturated_us)?;
+        }
+        if let Some(intervals) = &self.intervals {
+            intervals.check(&self.bytes).context("intervals")?;
         }
         Ok(Curves {
             send: curve("send_us", &self.send_us)?,
