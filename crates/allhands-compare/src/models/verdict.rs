@@ -289,6 +289,7 @@ pub(super) fn evaluation(places: &[Evaluated]) -> [Finding; 2] {
     let behind = format!("no interval wholly below {RATIO}");
     let middle = |ratio: Option<[Option<f64>; 3]>| ratio.and_then(|[middle, ..]| middle);
     let (mut of_file, mut of_forced, mut count) = (0.0, 0.0, 0);
+    let mut intervals = 0;
     let mut below = Vec::new();
     for place in places {
         let Some(file) = middle(place.file_ratio) else {
@@ -298,6 +299,7 @@ pub(super) fn evaluation(places: &[Evaluated]) -> [Finding; 2] {
         of_file += file.ln();
         of_forced += middle(place.forced_ratio).unwrap_or(1.0).max(1.0).ln();
         let high = place.file_ratio.and_then(|[_, _, high]| high);
+        intervals += usize::from(high.is_some());
         if high.is_some_and(|high| high < RATIO) {
             below.push(format!(
                 "{} {} B ({file:.2})",
@@ -321,8 +323,15 @@ pub(super) fn evaluation(places: &[Evaluated]) -> [Finding; 2] {
         true => "none".into(),
         false => below.join("; "),
     };
-    let is_behind = of(below.is_empty());
-    [(gain, measured, of(holds)), (behind, which, is_behind)]
+    let behind = match intervals {
+        0 => (
+            behind,
+            "too few rounds for intervals".into(),
+            Verdict::Absent,
+        ),
+        _ => (behind, which, of(below.is_empty())),
+    };
+    [(gain, measured, of(holds)), behind]
 }
 
 #[cfg(test)]

@@ -150,5 +150,5 @@ fn files_of_an_mpi_are_held_to_what_forcing_gains() {
     assert_eq!((gain.2, behind.2), (Verdict::Missed, Verdict::Missed));
     // Nothing could be gained, and nothing was lost.
     let (gain, behind) = of("[1.0,null,null]", "[0.9,0.8,1.0]");
-    assert_eq!((gain.2, behind.2), (Verdict::Holds, Verdict::Holds));
+    assert_eq!((gain.2, behind.2), (Verdict::Holds, Verdict::Absent));
 }
