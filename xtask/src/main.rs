@@ -19,6 +19,7 @@ cargo xtask COMMAND
   compare --dropin   each of those with the drop-in preloaded, beside itself
   compare --simgrid  the simulator beside SimGrid's SMPI
   lab [...]          Allhands on hosts without an MPI beside MPICH and Open MPI, on emulated hosts (Linux, root); --help says how
+  models [...]       how far predictions are off, and what choices lose, here and on those hosts (Linux); --help says how
   mpi-test [...]     the drop-in under MPICH, Open MPI, Intel MPI and the standard ABI (Linux); --help says how
   help               print this
 ";
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         ["fuzz", words @ ..] => fuzz::run(&repository_root(), words),
         ["compare", words @ ..] => compare(&[], words),
         ["lab", words @ ..] => compare(&["lab"], words),
+        ["models", words @ ..] => compare(&["models"], words),
         ["mpi-test", words @ ..] => mpi_test(words),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");

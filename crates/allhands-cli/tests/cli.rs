@@ -388,6 +388,41 @@ fn only_times_that_decided_are_shown() {
 }
 
 #[test]
+fn one_sentence_has_the_chosen_time_the_next_and_what_decides() {
+    // T 5.4 gives no rule here, so predictions decide: 6 rounds and twice 7/8 of the vector, beside ring's 14 rounds.
+    let t3e = ["explain", "allreduce", "--policy", "t3e", "-n", "7"];
+    let text = printed(&[&t3e[..], &["--bytes", "4M"]].concat());
+    let line = text.lines().find(|line| line.contains("the next"));
+    let line = line.unwrap_or_else(|| panic!("no sentence: {text}"));
+    assert_eq!(line.matches(" µs").count(), 3, "{line}");
+    assert!(
+        line.contains("µs predicted") && line.contains("decide"),
+        "{line}"
+    );
+    // A table's row decides by what was measured, of its own size.
+    let file = std::env::temp_dir().join(format!("allhands-why-{}.toml", std::process::id()));
+    let table = r#"format = 1
+machine = "any"
+version = "0"
+
+[[row]]
+transport = "shm"
+collective = "allreduce"
+ranks = 8
+oversubscribed = true
+measured = "2026-01-01"
+1024 = ["recursive-doubling 30", "ring 70", "rabenseifner 60"]
+"#;
+    std::fs::write(&file, table).expect("there is room");
+    let policy = file.to_string_lossy();
+    let tuned = ["explain", "allreduce", "-n", "8", "--oversubscribed", "yes"];
+    let text = printed(&[&tuned[..], &["--policy", &policy]].concat());
+    let wanted = "A measured row decides: recursive-doubling: 30.0 µs measured; rabenseifner, the next, 60.0 µs: it has 6 rounds for 3";
+    assert!(text.contains(wanted), "{text}");
+    std::fs::remove_file(&file).expect("it is ours");
+}
+
+#[test]
 fn what_a_network_takes_decides_between_nodes() {
     let of = |bytes, network| {
         let call = ["explain", "allreduce", "-n", "8", "--nodes", "8x1"];
@@ -401,6 +436,10 @@ fn what_a_network_takes_decides_between_nodes() {
         "{short}"
     );
     assert_eq!(short.matches("chosen").count(), 1, "{short}");
+    assert!(
+        short.contains("the next, ") && short.contains("latency decides"),
+        "{short}"
+    );
     assert_ne!(
         first(&short),
         first(&long).map(|line| line.replace("4M", "8"))

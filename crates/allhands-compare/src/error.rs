@@ -28,6 +28,8 @@ pub enum Error {
     Imb { peer: &'static str, why: String },
     #[error("a call that passes through, under {peer}: {why}")]
     Passing { peer: &'static str, why: String },
+    #[error("{0}")]
+    Models(String),
     #[error("the lab: {0}")]
     Lab(String),
     #[error("--before {path}: {why}")]

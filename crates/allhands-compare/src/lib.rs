@@ -21,6 +21,7 @@ pub mod group;
 mod lab;
 mod line;
 mod machine;
+mod models;
 mod quiet;
 pub mod record;
 mod report;
@@ -32,6 +33,11 @@ pub mod trace;
 /// Runs `cargo xtask lab` with these words behind it.
 pub fn lab_command(root: &Path, words: &[String]) -> ExitCode {
     lab::clusters::command(root, words)
+}
+
+/// Runs `cargo xtask models` with these words behind it.
+pub fn models_command(root: &Path, words: &[String]) -> ExitCode {
+    models::command(root, words)
 }
 
 /// Runs `cargo xtask compare` with these words behind it.

@@ -1,4 +1,4 @@
-//! The command line of the comparisons: `cargo xtask compare` runs it, and with `lab` as its first word `cargo xtask lab`.
+//! The command line of the comparisons: `cargo xtask compare` runs it, with `lab` or `models` as its first word `cargo xtask lab` or `models`.
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
@@ -6,6 +6,7 @@ fn main() -> std::process::ExitCode {
     let root = xtask::repository_root();
     match arguments.split_first() {
         Some((first, words)) if first == "lab" => allhands_compare::lab_command(&root, words),
+        Some((first, words)) if first == "models" => allhands_compare::models_command(&root, words),
         _ => allhands_compare::command(&root, &arguments),
     }
 }

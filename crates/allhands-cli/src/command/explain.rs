@@ -2,6 +2,7 @@
 
 mod network;
 mod protocol;
+mod why;
 
 use crate::{names, output, sizes};
 use allhands::policy::{self, NetworkTimes, T3E, predict};
@@ -20,10 +21,11 @@ use std::sync::Arc;
 ///
 /// Also why the rules and the entries of tables before it did not, and the times by which it was
 /// chosen, if it was by times: what was measured, for entries of tables that say so, or what a model
-/// predicts, for rules that ask one.
+/// predicts, for rules that ask one. Where times decide, one sentence has those of the chosen algorithm and of the next, and
+/// which term is behind the difference: latency (rounds of messages), bytes (the most that a rank sends) or work (reductions).
 ///
-/// Keys of --json: collective, ranks, bytes, oversubscribed, policy, algorithm, parameters, reason, rules (each with rule,
-/// source, verdict, measured_us and predicted_us); with --protocol: bytes, exchanged, oversubscribed, protocol, row; with --network:
+/// Keys of --json: collective, ranks, bytes, oversubscribed, policy, algorithm, parameters, reason, why (that sentence, or null), rules (each
+/// with rule, source, verdict, measured_us and predicted_us); with --protocol: bytes, exchanged, oversubscribed, protocol, row; with --network:
 /// collective, ranks, nodes, bytes, network, algorithm, parameters, time_us, busy_us, cost_us, chosen.
 ///
 /// Examples:
@@ -106,6 +108,8 @@ struct Record {
     algorithm: &'static str,
     parameters: String,
     reason: String,
+    /// Why not the next one, if times decided.
+    why: Option<String>,
     rules: Vec<RuleRecord>,
 }
 
@@ -200,6 +204,7 @@ fn record(arguments: &Arguments, policy: &Policy, explained: &Explanation) -> Re
         algorithm: choice.algorithm.name,
         parameters: print_parameters(choice.algorithm.keys, &choice.shape.parameters),
         reason: choice.reason.clone(),
+        why: why::of(explained, &arguments.nodes),
         rules: rules.collect(),
     }
 }
@@ -243,6 +248,9 @@ fn print(out: &mut dyn Write, record: &Record) -> anyhow::Result<()> {
         false => text.to_string(),
     };
     writeln!(out, "because: {}", short(reason))?;
+    if let Some(why) = &record.why {
+        writeln!(out, "{why}")?;
+    }
     if !record.rules.is_empty() {
         print_rules(out, &record.rules, &short)?;
     }

@@ -1,5 +1,6 @@
 //! `allhands explain --network`: what every algorithm is forecast to take between nodes, and which one is taken for that.
 
+use super::why;
 use crate::{output, sizes};
 use allhands::policy::{Compared, NetworkTimes, compare_between_nodes};
 use allhands_core::choose::Question;
@@ -66,17 +67,42 @@ pub fn run(
     });
     let records: Vec<Record> = records.collect();
     if !json.is_stdout() {
-        print(&mut std::io::stdout().lock(), &records)?;
+        let why = why(question, nodes, network, &records);
+        print(&mut std::io::stdout().lock(), &records, why)?;
     }
     json.write(&records)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(out: &mut dyn Write, records: &[Record]) -> anyhow::Result<()> {
-    let name = |record: &Record| match record.parameters.as_str() {
+fn name(record: &Record) -> String {
+    match record.parameters.as_str() {
         "" => record.algorithm.to_string(),
         parameters => format!("{}:{parameters}", record.algorithm),
-    };
+    }
+}
+
+/// Why the chosen one, and not the next that is not another setting of it.
+fn why(
+    question: &Question,
+    nodes: &Nodes,
+    network: &NetworkTimes,
+    records: &[Record],
+) -> Option<String> {
+    let chosen = records.iter().find(|record| record.chosen)?;
+    let next = records
+        .iter()
+        .find(|record| record.algorithm != chosen.algorithm)?;
+    let (ours, its) = (name(chosen), name(next));
+    let both = [(ours.as_str(), chosen.cost_us), (&its, next.cost_us)];
+    Some(why::between_nodes(
+        (question.call, nodes),
+        question.bytes,
+        network,
+        both,
+    ))
+}
+
+fn print(out: &mut dyn Write, records: &[Record], why: Option<String>) -> anyhow::Result<()> {
     let chosen = records.iter().find(|record| record.chosen);
     let Some(chosen) = chosen else {
         anyhow::bail!("nothing was chosen");
@@ -91,9 +117,13 @@ fn print(out: &mut dyn Write, records: &[Record]) -> anyhow::Result<()> {
     let bytes = sizes::say(chosen.bytes as usize);
     writeln!(
         out,
-        "{collective}, {ranks} ranks on nodes {nodes}, {bytes} bytes: {}\nbecause: it is forecast to cost the least over a network with {network},\nor hardly more and has a window that is wide enough for late peers\n",
+        "{collective}, {ranks} ranks on nodes {nodes}, {bytes} bytes: {}\nbecause: it is forecast to cost the least over a network with {network},\nor hardly more and has a window that is wide enough for late peers",
         name(chosen)
     )?;
+    if let Some(why) = why {
+        writeln!(out, "{why}")?;
+    }
+    writeln!(out)?;
     let mut table = output::table(&["algorithm", "time, µs", "busy, µs", "cost, µs", ""]);
     for record in records {
         let mark = if record.chosen { "chosen" } else { "" };

@@ -22,7 +22,7 @@ use xtask::processes;
 mod arguments;
 mod conductor;
 mod contender;
-mod needs;
+pub(crate) mod needs;
 mod rails;
 mod record;
 mod replay;

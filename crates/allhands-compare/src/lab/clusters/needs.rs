@@ -14,7 +14,7 @@ const PROGRAMS: [(&str, &str); 5] = [
 ];
 
 /// A text that says all that is missing, if something is.
-pub(super) fn missing() -> Option<String> {
+pub(crate) fn missing() -> Option<String> {
     let is_root = rustix::process::geteuid().is_root();
     let tunnels = File::options().read(true).write(true).open("/dev/net/tun");
     let programs = PROGRAMS.iter().filter(|(program, _)| !is_there(program));
