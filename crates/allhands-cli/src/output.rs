@@ -76,16 +76,21 @@ impl Json {
 
 /// Finds out whether a file can be written; what is in it stays, and where there is none there is none afterwards.
 pub fn check_file(path: &Path) -> anyhow::Result<()> {
-    let is_new = !path.exists();
-    let opened = std::fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path);
-    opened.with_context(|| format!("cannot write {}", path.display()))?;
-    match is_new {
-        true => std::fs::remove_file(path)
-            .with_context(|| format!("cannot remove {} again", path.display())),
-        false => Ok(()),
+    let cannot = || format!("cannot write {}", path.display());
+    // Ranks may look at the same file together: who makes it removes it, and nobody else makes or removes it.
+    loop {
+        match std::fs::OpenOptions::new().append(true).open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            opened => return opened.map(drop).with_context(cannot),
+        }
+        match std::fs::File::create_new(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && !path.is_symlink() => {}
+            Err(error) => return Err(error).with_context(cannot),
+            Ok(_) => {
+                return std::fs::remove_file(path)
+                    .with_context(|| format!("cannot remove {} again", path.display()));
+            }
+        }
     }
 }
 
@@ -153,5 +158,18 @@ mod tests {
         );
         assert!(check_folder(&file).is_err());
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn many_may_look_at_the_same_file_together() {
+        let path = std::env::temp_dir().join(format!("allhands-together-{}", std::process::id()));
+        std::thread::scope(|scope| {
+            let look = || (0..200).try_for_each(|_| check_file(&path));
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(look)).collect();
+            for one in all {
+                one.join().expect("it ends").expect("nothing is in the way");
+            }
+        });
+        assert!(!path.exists(), "it was not there before");
     }
 }

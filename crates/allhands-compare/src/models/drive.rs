@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long a program that was interrupted may take to end.
 const TO_END: Duration = Duration::from_secs(30);
 /// What a program may take beyond its time, and by which factor.
-const BEYOND: Duration = Duration::from_secs(180);
+const BEYOND: Duration = Duration::from_secs(600);
 /// By what times are divided with --quick.
 const QUICKER: u32 = 10;
 

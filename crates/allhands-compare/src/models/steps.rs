@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// What is measured and predicted: short, middling and long, below 128 KB and from there up.
 const BYTES: &str = "64,512,4K,32K,128K,256K,1M";
+/// Sizes of regret and guidelines between hosts: with those of 1 MB, regret takes many times its --time there.
+const BETWEEN: &str = "8,4K,32K,256K";
 /// Rounds, each of ranks that are started anew.
 const ROUNDS: &str = "3";
 /// The machines that are simulated, and how many ranks they have.
@@ -155,6 +157,9 @@ fn choices(driver: &Driver<'_>, site: &Site<'_>) -> Result<(), Error> {
         driver.step(&format!("{verb}.json"), seconds, &[0, 1], |file| {
             let mut command = driver.among(site, verb);
             command.args(["--time", &seconds.to_string()]);
+            if let Site::Hosts(_) = site {
+                command.args(["--bytes", BETWEEN]);
+            }
             command.arg(with("--json", file));
             command
         })?;
