@@ -42,7 +42,7 @@ fn build(b: &mut Builder) {
     let folding = Folding::to_power(b.ranks(), 2, Fold::High);
     let (input, output) = (b.input(), b.output());
     let group = hybrid::group_size(folding.kept(), b.get("x"));
-    let mut turns = Turns::new(folding.kept() / group);
+    let mut turns = Turns::new(folding.kept() / group, b.output());
     if let Some((position, own)) = fold(b, &folding, false, input, &mut |b| turns.start(b)) {
         let rank_at = |position| folding.actual(position);
         let hybrid = Hybrid {

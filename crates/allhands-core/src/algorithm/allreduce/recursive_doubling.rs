@@ -11,10 +11,9 @@
 //! Source: Thakur, Rabenseifner, Gropp 2005, T 4.5; Ali, Midkiff, Pai 2009, C 4 and table 5.
 
 use super::BASE;
-use crate::algorithm::phase::allreduce::recursive_doubling::{self, Doubling, Turns};
-use crate::algorithm::phase::{self, fold::unfold};
+use crate::algorithm::phase::allreduce::recursive_doubling;
 use crate::algorithm::{Algorithm, Claims, Key, Values};
-use crate::pattern::fold::{Fold, Folding, Keeper};
+use crate::pattern::fold::{Fold, Keeper};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
@@ -36,35 +35,13 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
-    let fold = if b.get("fold") == 1 {
-        Fold::High
-    } else {
-        Fold::Neighbour(Keeper::First)
+    let fold = match b.get("fold") {
+        1 => Fold::High,
+        _ => Fold::Neighbour(Keeper::First),
     };
-    let folding = Folding::to_power(b.ranks(), 2, fold);
-    let (input, output) = (b.input(), b.output());
-    let mut turns = Turns::new(folding.kept());
-    if let Some((position, own)) =
-        phase::fold::fold(b, &folding, false, input, &mut |b| turns.start(b))
-    {
-        let doubling = Doubling {
-            size: folding.kept(),
-            position,
-            rank_at: &|position| folding.actual(position),
-        };
-        recursive_doubling::allreduce(b, &doubling, &mut turns, own);
-    }
-    unfold(b, &folding, output);
+    recursive_doubling::among_all(b, fold, b.output());
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let p = shape.ranks();
-    let rounds = p.ilog2();
-    let folds = u32::from(!p.is_power_of_two());
-    Claims {
-        ports: 1,
-        steps: rounds + 2 * folds,
-        volume: u64::from(rounds + folds),
-        work: u64::from(rounds + folds),
-    }
+    recursive_doubling::claims(shape.ranks())
 }

@@ -17,7 +17,6 @@ mod blocks;
 mod group;
 mod phases;
 mod shares;
-mod stand_in;
 mod vectors;
 mod whole;
 
@@ -25,7 +24,6 @@ pub use blocks::block_phase;
 pub use group::{Data, phase};
 pub use phases::{INTRA, Inside, PORTS, Phase, among_leaders, names, sharing};
 pub use shares::each_share;
-pub use stand_in::{STAND_IN, StandIn};
 pub use vectors::{vector_phase, vector_phases};
 pub use whole::{claims, keep_order, parts};
 

@@ -10,41 +10,40 @@
 //! Source: Träff, Gropp, Thakur 2010 (the guideline MPI_Gather ≤ MPI_Allgather).
 
 use super::BASE;
-use crate::algorithm::allgather::{bruck, circulant, ring};
-use crate::algorithm::compose::StandIn;
+use crate::algorithm::phase::allgather::circle::among_all;
+use crate::algorithm::phase::allgather::circulant;
 use crate::algorithm::{Algorithm, Claims, Requirement};
+use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape, Units};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "allgather",
     citation: "Träff, Gropp, Thakur 2010",
-    summary: "an allgather, of which only the root keeps the result",
+    summary: "an allgather by the circulant graph, of which only the root keeps the result",
     requires: &[Requirement::AllCounts],
-    keys: &[StandIn::key(&BY.names())],
-    settings: &["", "by=circulant", "by=ring"],
     build,
     claims,
     ..BASE
 };
 
-const BY: StandIn<3> = StandIn(&[&bruck::ALGORITHM, &circulant::ALGORITHM, &ring::ALGORITHM]);
-
 fn build(b: &mut Builder) {
-    let is_root = b.rank() == b.root();
-    let run = Units::Run {
-        first: 0,
-        modulo: b.ranks(),
-    };
-    let all = match is_root {
+    let (input, p, rank) = (b.input(), b.ranks(), b.rank());
+    let (first, modulo) = (0, p);
+    let all = match rank == b.root() {
         true => b.output(),
-        false => b.scratch(run, b.ranks()),
+        false => b.scratch(Units::Run { first, modulo }, p),
     };
-    let blocks = [b.input(), all];
-    BY.build(b, blocks, is_root && b.call().in_place);
+    b.copy(input, all.at(rank));
+    among_all(b, input, all, circulant::allgather);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let (found, inner) = BY.of(shape);
-    (found.claims)(&inner)
+    let p = shape.ranks();
+    Claims {
+        ports: 1,
+        steps: ceil_log2(p),
+        volume: u64::from(p - 1),
+        work: 0,
+    }
 }

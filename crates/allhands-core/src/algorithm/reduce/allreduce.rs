@@ -10,45 +10,27 @@
 //! Source: Träff, Gropp, Thakur 2010 (the guideline MPI_Reduce ≤ MPI_Allreduce).
 
 use super::BASE;
-use crate::algorithm::allreduce::{rabenseifner, recursive_doubling, ring};
-use crate::algorithm::compose::StandIn;
+use crate::algorithm::phase::allreduce::recursive_doubling;
 use crate::algorithm::{Algorithm, Claims};
+use crate::pattern::fold::{Fold, Keeper};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "allreduce",
     citation: "Träff, Gropp, Thakur 2010",
-    summary: "an allreduce, of which only the root keeps the result",
-    keys: &[StandIn::key(&BY.names())],
-    settings: &["", "by=rabenseifner", "by=ring"],
-    ordered: |shape| {
-        let (found, inner) = BY.of(shape);
-        (found.ordered)(&inner)
-    },
-    parts: |shape| {
-        let (found, inner) = BY.of(shape);
-        (found.parts)(&inner)
-    },
+    summary: "a recursive-doubling allreduce, of which only the root keeps the result",
     build,
     claims,
     ..BASE
 };
 
-const BY: StandIn<3> = StandIn(&[
-    &recursive_doubling::ALGORITHM,
-    &rabenseifner::ALGORITHM,
-    &ring::ALGORITHM,
-]);
-
 fn build(b: &mut Builder) {
     let is_root = b.rank() == b.root();
     let sum = if is_root { b.output() } else { b.vector() };
-    let blocks = [b.input(), sum];
-    BY.build(b, blocks, is_root && b.call().in_place);
+    recursive_doubling::among_all(b, Fold::Neighbour(Keeper::First), sum);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let (found, inner) = BY.of(shape);
-    (found.claims)(&inner)
+    recursive_doubling::claims(shape.ranks())
 }

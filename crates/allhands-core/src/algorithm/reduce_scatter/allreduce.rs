@@ -10,35 +10,34 @@
 //! Source: Träff, Gropp, Thakur 2010 (the guideline MPI_Reduce_scatter ≤ MPI_Allreduce).
 
 use super::BASE;
-use crate::algorithm::allreduce::recursive_doubling;
-use crate::algorithm::compose::StandIn;
+use crate::algorithm::phase::allreduce::recursive_doubling;
 use crate::algorithm::{Algorithm, Claims};
+use crate::pattern::fold::{Fold, Keeper};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "allreduce",
     citation: "Träff, Gropp, Thakur 2010",
-    summary: "an allreduce, of which each rank keeps its block",
-    keys: &[StandIn::key(&BY.names())],
+    summary: "a recursive-doubling allreduce, of which each rank keeps its block",
     build,
     claims,
     ..BASE
 };
 
-const BY: StandIn<1> = StandIn(&[&recursive_doubling::ALGORITHM]);
-
 fn build(b: &mut Builder) {
-    let (input, output, sum) = (b.input(), b.output(), b.vector());
-    BY.build(b, [input, sum], false);
-    b.copy(sum.at(b.rank()), output);
+    let (rank, output, sum) = (b.rank(), b.output(), b.vector());
+    recursive_doubling::among_all(b, Fold::Neighbour(Keeper::First), sum);
+    b.copy(sum.at(rank), output);
     b.step();
 }
 
 /// Of vectors that are whole, in as many parts as there are ranks.
 fn claims(shape: &Shape) -> Claims {
-    let (found, inner) = BY.of(shape);
-    let (whole, parts) = ((found.claims)(&inner), u64::from(shape.ranks()));
+    let (whole, parts) = (
+        recursive_doubling::claims(shape.ranks()),
+        u64::from(shape.ranks()),
+    );
     Claims {
         volume: whole.volume * parts,
         work: whole.work * parts,

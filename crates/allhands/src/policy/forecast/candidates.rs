@@ -3,7 +3,7 @@
 use super::Named;
 use crate::policy::nodes::serves;
 use crate::transport::net::Places;
-use allhands_core::algorithm::{self, Algorithm, Key as Parameter, Layers, Requirement, compose};
+use allhands_core::algorithm::{self, Algorithm, Key as Parameter, Layers, Requirement};
 use allhands_core::call::Call;
 use allhands_core::choose::Question;
 use allhands_core::machine::{Fabrics, Nodes};
@@ -43,10 +43,7 @@ pub(super) fn may_serve(
 /// Whether an algorithm asks for nothing that a cluster has not, nor for lengths that not every rank knows.
 pub(super) fn may_serve_anywhere(algorithm: &Algorithm, question: &Question) -> bool {
     let needs = |requirement| algorithm.requires.contains(&requirement);
-    // What stands in for another collective sends no less than an algorithm of the collective itself.
-    let stands_in = algorithm.has_key(compose::STAND_IN);
-    let possible =
-        !stands_in && !needs(Requirement::Torus) && algorithm.fabrics() == Fabrics::default();
+    let possible = !needs(Requirement::Torus) && algorithm.fabrics() == Fabrics::default();
     let exchanges =
         question.irregular && (needs(Requirement::AllCounts) || needs(Requirement::PassingCounts));
     possible && !exchanges
