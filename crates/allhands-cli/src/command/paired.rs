@@ -51,7 +51,8 @@ pub fn round(
     Ok(())
 }
 
-/// Rounds until about `budget` is over, of which there are `fewest` at least; all ranks make as many.
+/// Rounds until about `budget` is over, of which there are `fewest` at least, each by `least` calls of everything at least; all ranks make as
+/// many.
 ///
 /// # Errors
 /// What failed, and why.
@@ -59,6 +60,7 @@ pub fn rounds(
     runners: &mut [Runner],
     among: &mut Among,
     (budget, fewest, most): (Duration, usize, usize),
+    least: Least,
 ) -> anyhow::Result<()> {
     let begin = Instant::now();
     for at in 0..most {
@@ -68,7 +70,7 @@ pub fn rounds(
             break;
         }
         let share = budget / most as u32;
-        round(runners, among, (share, Least::Three))?;
+        round(runners, among, (share, least))?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::list::{self, Calls, Guideline};
 use super::{Arguments, Record, called};
-use crate::command::bench::cell::{Among, By, Cell};
+use crate::command::bench::cell::{Among, By, Cell, Least};
 use crate::command::bench::rows::Ground;
 use crate::command::memory;
 use crate::command::paired::{self, Ratio, Runner};
@@ -102,7 +102,8 @@ fn both(
     among: &mut Among,
     budget: Duration,
 ) -> anyhow::Result<([Runner; 2], Ratio)> {
-    paired::rounds(&mut sides, among, (budget, FEWEST_ROUNDS, MOST_ROUNDS))?;
+    let rounds = (budget, FEWEST_ROUNDS, MOST_ROUNDS);
+    paired::rounds(&mut sides, among, rounds, Least::Three)?;
     let [left, right] = &sides;
     let pairs = left
         .rounds_us

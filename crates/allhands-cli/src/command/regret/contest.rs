@@ -7,11 +7,15 @@ use crate::command::bench::rows::Ground;
 use crate::command::memory;
 use crate::command::paired::{self, Runner};
 use crate::{interrupt, names};
+use allhands::policy::{Compared, compare_between_nodes};
 use allhands_core::algorithm::{self, Requirement};
 use allhands_core::call::{Call, Collective};
+use allhands_core::choose::Question;
 use anyhow::Context;
 use std::time::{Duration, Instant};
 
+/// What is forecast between hosts to take so many times as long as what is chosen is not measured at all.
+const FAR: f64 = 2.0;
 /// What takes so many times as long as the best in the first round is not measured again, …
 const NEAR: f64 = 1.25;
 /// … nor what is not among so many.
@@ -21,6 +25,8 @@ const FIRST_PART: f64 = 0.3;
 /// How many rounds follow: at least so many, in which calls take their time, and otherwise as many as there is time for, to that many.
 const FEWEST_ROUNDS: usize = 6;
 const MOST_ROUNDS: usize = 12;
+/// How many times its share a contest may take.
+const PATIENCE: f64 = 1.5;
 
 /// Measures all of them.
 pub fn all(
@@ -73,6 +79,33 @@ fn candidates(call: Call, bytes: usize, ground: &Ground) -> anyhow::Result<Vec<C
     Ok(cells)
 }
 
+/// Whether a cell is forecast to take much longer than what is chosen; what is not forecast is not.
+fn is_far(cell: &Cell, chosen: &Cell, compared: &[Compared]) -> bool {
+    let of = |cell: &Cell| {
+        let (name, parameters) = (cell.algorithm.name, &cell.parameters);
+        let mut all = compared.iter();
+        all.find(|found| found.algorithm == name && found.parameters == *parameters)
+    };
+    let (Some(cell), Some(chosen)) = (of(cell), of(chosen)) else {
+        return false;
+    };
+    cell.cost_ns > FAR * chosen.cost_ns
+}
+
+/// How many of `many` runners, the chosen one and another at least, can be measured in the time that is left, each of whose calls takes
+/// about `us`, and by how many calls a round: fewer calls come before fewer runners.
+fn fitting(many: usize, us: f64, left: Duration) -> (usize, Least) {
+    let takes_s =
+        |many: usize, least: Least| (many * least.iterations() * FEWEST_ROUNDS) as f64 * us * 1e-6;
+    let patience_s = PATIENCE * left.as_secs_f64();
+    if takes_s(many, Least::Three) <= patience_s {
+        return (many, Least::Three);
+    }
+    let fits = |fewer: &usize| takes_s(*fewer, Least::One) <= patience_s;
+    let found = (2..=many).rev().find(fits);
+    (found.unwrap_or(many.min(2)), Least::One)
+}
+
 /// One contest; none where there is no room for any algorithm.
 fn contend(
     arguments: &Arguments,
@@ -81,13 +114,18 @@ fn contend(
     budget: Duration,
 ) -> anyhow::Result<Option<Record>> {
     let call = Call::new(collective, among.comm.size() as u32);
-    let cells = candidates(call, bytes, ground)?;
+    let mut cells = candidates(call, bytes, ground)?;
     let Some(any) = cells.first() else {
         return Ok(None);
     };
     let mut chosen = any.clone();
     processes::choose(&mut chosen, &among.comm)?;
     let is_chosen = |cell: &Cell| cell.name() == chosen.name();
+    if let Some(times) = among.comm.network_times() {
+        let question = Question::new(call, bytes as u64);
+        let compared = compare_between_nodes(&question, &among.comm.nodes(), &times);
+        cells.retain(|cell| !is_far(cell, &chosen, &compared));
+    }
     let runner = |cell: Cell| Runner::new(vec![cell], By::Name);
     let mut others: Vec<Runner> = cells
         .into_iter()
@@ -105,8 +143,31 @@ fn contend(
     runners
         .iter_mut()
         .for_each(|runner| runner.rounds_us.clear());
-    let rest = (budget.mul_f64(1.0 - FIRST_PART), FEWEST_ROUNDS, MOST_ROUNDS);
-    paired::rounds(&mut runners, among, rest)?;
+    let left = budget.mul_f64(1.0 - FIRST_PART);
+    let (many, least) = fitting(runners.len(), best_us, left);
+    // Every rank has its own clock, and rank 0's says how many there are.
+    let mut said = [many as u32, least.iterations() as u32];
+    among.comm.broadcast(&mut said, 0)?;
+    runners.truncate(said[0] as usize);
+    let least = match said[1] as usize {
+        two if two == Least::One.iterations() => Least::One,
+        _ => Least::Three,
+    };
+    paired::rounds(
+        &mut runners,
+        among,
+        (left, FEWEST_ROUNDS, MOST_ROUNDS),
+        least,
+    )?;
+    let record = judged(&runners, &chosen)?;
+    Ok(Some(Record {
+        transport: arguments.team.transport.name().to_string(),
+        ..record
+    }))
+}
+
+/// What came of rounds: one half of them says which runner is the best, the other how long that and the first, the chosen one, take.
+fn judged(runners: &[Runner], chosen: &Cell) -> anyhow::Result<Record> {
     let best = (0..runners.len())
         .min_by(|one, other| runners[*one].us(0, 2).total_cmp(&runners[*other].us(0, 2)));
     let best = best.context("the chosen one is among them")?;
@@ -125,10 +186,10 @@ fn contend(
         0 => (0.0, 0.0, 0.0),
         _ => (ratio.mean - 1.0, ratio.least - 1.0, ratio.most - 1.0),
     };
-    Ok(Some(Record {
-        collective: collective.name().to_string(),
-        ranks: call.ranks,
-        bytes,
+    Ok(Record {
+        collective: chosen.algorithm.collective.name().to_string(),
+        ranks: chosen.ranks,
+        bytes: chosen.bytes,
         chosen: chosen.name(),
         best: runners[best].calls[0].name(),
         chosen_us: runners[0].us(1, 2),
@@ -138,6 +199,48 @@ fn contend(
         most,
         counts: least > 0.0 || most < 0.0,
         rounds: runners[0].rounds_us.len(),
-        transport: arguments.team.transport.name().to_string(),
-    }))
+        transport: String::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_fewer_calls_and_then_fewer_runners() {
+        let of = |us, s| {
+            let (many, least) = fitting(7, us, Duration::from_secs_f64(s));
+            (many, least.iterations())
+        };
+        assert_eq!(of(100.0, 1.0), (7, 5));
+        // 7 runners by 5 calls in 6 rounds take 21 s, by 2 calls 8.4.
+        assert_eq!(of(1e5, 14.0), (7, 5));
+        assert_eq!(of(1e5, 13.9), (7, 2));
+        assert_eq!(of(1e5, 4.0), (5, 2));
+        assert_eq!(of(1e5, 0.1), (2, 2));
+        assert_eq!(fitting(1, 1e6, Duration::ZERO).0, 1);
+    }
+
+    #[test]
+    fn only_what_is_forecast_can_be_far() {
+        let cell = |name| {
+            let found = algorithm::find(Collective::Allreduce, name).expect("it is registered");
+            Cell::regular((found, ""), 8, 64)
+        };
+        let compared = |algorithm, cost_ns| Compared {
+            algorithm,
+            parameters: String::new(),
+            time_ns: cost_ns,
+            busy_ns: 0.0,
+            cost_ns,
+            chosen: false,
+        };
+        let all = [compared("ring", 41.0), compared("rabenseifner", 20.0)];
+        let chosen = cell("rabenseifner");
+        assert!(is_far(&cell("ring"), &chosen, &all));
+        assert!(!is_far(&chosen, &chosen, &all));
+        assert!(!is_far(&cell("swing"), &chosen, &all));
+        assert!(!is_far(&cell("ring"), &cell("swing"), &all));
+    }
 }

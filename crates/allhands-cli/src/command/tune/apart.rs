@@ -2,7 +2,7 @@
 
 use super::store::Store;
 use super::{Arguments, RANKED};
-use crate::command::bench::cell::{Among, By, Cell};
+use crate::command::bench::cell::{Among, By, Cell, Least};
 use crate::command::bench::rows::Ground;
 use crate::command::paired::{self, Runner};
 use crate::command::together::{self, Say};
@@ -242,7 +242,8 @@ fn contend(
         Ok(Runner::new(vec![cell], By::Name))
     };
     let mut runners = all.iter().map(runner).collect::<anyhow::Result<Vec<_>>>()?;
-    paired::rounds(&mut runners, among, (share, FEWEST_ROUNDS, MOST_ROUNDS))?;
+    let rounds = (share, FEWEST_ROUNDS, MOST_ROUNDS);
+    paired::rounds(&mut runners, among, rounds, Least::Three)?;
     let mut order: Vec<usize> = (0..runners.len()).collect();
     order.sort_by(|one, other| runners[*one].us(0, 1).total_cmp(&runners[*other].us(0, 1)));
     let of = |at: usize| runners[at].rounds_us.iter().copied();
