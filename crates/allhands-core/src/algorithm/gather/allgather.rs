@@ -1,7 +1,7 @@
 //! Gather by allgather: everybody gets all blocks, of which all but the root make nothing.
 //!
 //! Where two ranks share memory, a buffer that goes to and fro costs less than one that goes one way and is handed back; so an exchange may
-//! take less than a message. That a gather takes no longer than an allgather is a performance guideline, which this keeps.
+//! take less than a message. That a gather takes no longer than an allgather is a performance guideline, for whose sake this is here.
 //!
 //! ```text
 //! 2 ranks, root 0      0 ⇄ 1      1: into scratch

@@ -1,7 +1,7 @@
 //! Reduce-scatter by allreduce: everybody gets the sum, and keeps its own block.
 //!
 //! For the shortest vectors, of which some ranks have no element: an exchange may take less than a message one way. That a reduce-scatter
-//! takes no longer than an allreduce is a performance guideline, which this keeps.
+//! takes no longer than an allreduce is a performance guideline, for whose sake this is here.
 //!
 //! ```text
 //! 2 ranks      0 ⇄ 1      0: block 0 ◀─ sum      1: block 1 ◀─ sum

@@ -56,8 +56,8 @@ impl Turns {
         for left in (0..self.rounds).rev() {
             all.push(self.landing(b, left));
         }
-        // In place the first round sends the result, so it cannot land there; a third vector brings the turns in order again.
-        if b.call().in_place && own == b.input() && all.first() == Some(&self.result) {
+        // In place the first round sends the output, so it cannot land there; a third vector brings the turns in order again.
+        if b.call().in_place && own == b.input() && all.first() == Some(&b.output()) {
             all[0] = self.landing(b, 1);
             if self.rounds > 1 {
                 all[1] = b.vector();
