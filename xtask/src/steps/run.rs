@@ -147,6 +147,8 @@ fn run_step(root: &Path, step: &Step, missing: &[&Need]) -> Result {
     let mut command = Command::new(cargo);
     command
         .args(step.cargo)
+        // What `allhands tune` has left in the user's cache would decide what is tested.
+        .env("XDG_CACHE_HOME", root.join("target/tests-cache"))
         .envs(step.environment.iter().copied())
         .current_dir(root);
     let treatment = match step.beside {

@@ -278,13 +278,22 @@ fn somebody_else_at_the_port_is_told_from_rank_0() {
 
 #[test]
 fn who_is_dead_when_the_others_measure_is_named() {
+    is_named_with(World::new);
+}
+
+#[test]
+fn who_is_dead_when_the_others_hear_of_a_table_is_named() {
+    is_named_with(World::with_table);
+}
+
+fn is_named_with(world: fn() -> World) {
     for hosts in [
         &["a", "b", "c", "d"][..],
         &["a", "a", "b", "b"],
         &["a", "a", "a"],
     ] {
         for victim in 0..hosts.len() {
-            let mut world = World::new();
+            let mut world = world();
             world.start_all(&format!("die-before {victim}"), hosts);
             for (at, end) in world.end().iter().enumerate() {
                 let code = if at == victim { 128 + 9 } else { 3 };

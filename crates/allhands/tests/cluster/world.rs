@@ -3,10 +3,13 @@
 //! A rank is this test program again, run for the one test that is named, where it does the part that a variable says.
 
 use allhands::launch::{HOST, PATIENCE, RANK, RANKS, RENDEZVOUS, SECRET};
+use allhands::policy;
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// The variable that says what a rank does.
@@ -28,18 +31,43 @@ pub struct End {
 /// Processes that are to meet.
 pub struct World {
     place: String,
+    /// What the ranks take for the user's cache: the user's own may hold a table, with which a world is made otherwise.
+    cache: &'static Path,
     children: Vec<Child>,
 }
+
+/// The cache of those that find no table, and of those that find one, in the folder that cargo has for what tests write.
+const CACHES: [&str; 2] = [
+    concat!(env!("CARGO_TARGET_TMPDIR"), "/cluster-cache"),
+    concat!(env!("CARGO_TARGET_TMPDIR"), "/cluster-cache-with-a-table"),
+];
 
 impl World {
     /// Nobody yet, who will meet at a port that was free just now.
     pub fn new() -> World {
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a loopback");
-        let port = free.local_addr().expect("it has an address").port();
         World {
-            place: format!("127.0.0.1:{port}"),
+            place: format!("127.0.0.1:{}", free_port()),
+            cache: Path::new(CACHES[0]),
             children: Vec::new(),
         }
+    }
+
+    /// The same, where `allhands tune` has left a table so long that it does not go with a first message.
+    pub fn with_table() -> World {
+        let cache = Path::new(CACHES[1]);
+        let file = policy::file().expect("the user has a cache");
+        let file = cache
+            .join("allhands")
+            .join(file.file_name().expect("it has a name"));
+        let (machine, version) = (policy::machine(), env!("CARGO_PKG_VERSION"));
+        let rest = "# nothing was measured\n".repeat(1000);
+        let text = format!("format = 1\nmachine = \"{machine}\"\nversion = \"{version}\"\n{rest}");
+        let folder = file.parent().expect("it is in a folder");
+        std::fs::create_dir_all(folder).expect("the cache can be made");
+        std::fs::write(file, text).expect("a table can be written");
+        let mut world = World::new();
+        world.cache = cache;
+        world
     }
 
     pub fn place(&self) -> &str {
@@ -65,6 +93,7 @@ impl World {
             .env(SECRET, GOOD_SECRET)
             .env(PATIENCE, "60")
             .env(HOST, host)
+            .env("XDG_CACHE_HOME", self.cache)
             .env("RUST_BACKTRACE", "0")
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
@@ -126,6 +155,21 @@ impl World {
         // All of them: what others say of a rank that has panicked is not why it did.
         let said: Vec<String> = bad.map(said).collect();
         assert!(said.is_empty(), "{what}, {}", said.join("\n"));
+    }
+}
+
+/// A port that nobody has, and that the system gives nobody who asks for any, as it might before rank 0 listens there.
+fn free_port() -> u16 {
+    /// Below those that Linux gives out by itself.
+    const PORTS: std::ops::Range<u32> = 12_000..32_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        // Another process that runs these tests begins elsewhere.
+        let at = 97 * std::process::id() + NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = (PORTS.start + at % (PORTS.end - PORTS.start)) as u16;
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return port;
+        }
     }
 }
 

@@ -177,18 +177,19 @@ impl NetworkEngine<'_> {
 
     /// Sends what was held until receives had begun.
     fn send_held(&mut self) -> Result<(), TransportError> {
-        let network = &mut self.state.network;
-        network.sign(self.node.request.chain);
-        for held in self.held.drain(..) {
+        self.state.network.sign(self.node.request.chain);
+        let mut all = std::mem::take(&mut self.held);
+        for held in all.drain(..) {
             let Iovec { address, bytes } = held.iovec;
             // SAFETY: as in `begin`: the message keeps its bounce buffer, and its operation is under way.
-            let begun = unsafe { network.send(held.name, held.tag, address, bytes) };
-            let ticket = begun.map_err(|error| self.node.endpoint.message_failed(&error))?;
+            let begun = unsafe { (self.state.network).send(held.name, held.tag, address, bytes) };
+            let ticket = begun.map_err(|error| self.failed(error))?;
             if let Some(remote) = &mut self.node.request.remote {
                 let message = &mut remote.messages[held.ticket as usize];
                 (message.ticket, message.is_held) = (Some(ticket), false);
             }
         }
+        self.held = all;
         Ok(())
     }
 
@@ -280,9 +281,14 @@ impl NetworkEngine<'_> {
         Err(self.node.endpoint.segment().poison_from(call, rank, fault))
     }
 
+    /// What stops the communicator as a message has failed: what others have found, if they have said so, since a rank that is
+    /// lost may just have left on account of it.
     #[cold]
-    pub(super) fn failed(&self, error: NetworkError) -> TransportError {
-        self.node.endpoint.message_failed(&error)
+    pub(super) fn failed(&mut self, error: NetworkError) -> TransportError {
+        let (endpoint, call) = (&*self.node.endpoint, self.node.request.call);
+        endpoint.listen_with(self.cluster, &mut self.state);
+        let found = endpoint.segment().stopped(endpoint.rank(), call);
+        found.unwrap_or_else(|| endpoint.message_failed(&error))
     }
 }
 

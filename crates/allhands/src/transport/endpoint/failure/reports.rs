@@ -1,7 +1,7 @@
 //! Reports: what a rank tells those of other nodes that went wrong, or has taken long, and what it hears from them.
 
 use crate::transport::TransportError;
-use crate::transport::endpoint::nodes::cluster::{Cluster, Left};
+use crate::transport::endpoint::nodes::cluster::{Cluster, Left, State};
 use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::net::notice::{MISSING, Word};
 use crate::transport::shm::failure::fault::Fault;
@@ -86,7 +86,11 @@ impl Endpoint {
 
     /// Hears what other nodes have to say.
     pub(crate) fn listen(&self, cluster: &Cluster) {
-        let mut state = cluster.state();
+        self.listen_with(cluster, &mut cluster.state());
+    }
+
+    /// As [`Endpoint::listen`], by who uses the network now.
+    pub(crate) fn listen_with(&self, cluster: &Cluster, state: &mut State) {
         while let Some((teller, notice)) = state.network.hear() {
             let Some(teller) = cluster.numbers.get(teller as usize).copied() else {
                 continue;
