@@ -26,7 +26,20 @@ pub type Measure<'a, T> = &'a mut dyn FnMut(&mut Among, &Ground, Say<'_, T>) -> 
 /// # Errors
 /// What is wrong with the team, or what keeps a rank from its end.
 pub fn run<T: Serialize + DeserializeOwned>(
+    asked: (&Team, Duration),
+    measure: Measure<'_, T>,
+    show: &mut dyn FnMut(&T) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<Vec<T>>> {
+    run_for(asked, None, measure, show)
+}
+
+/// The same by ranks that are told which cells they measure ([`processes::asked_for`]), if they are started here.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_for<T: Serialize + DeserializeOwned>(
     (team, budget): (&Team, Duration),
+    cells: Option<String>,
     measure: Measure<'_, T>,
     show: &mut dyn FnMut(&T) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<Vec<T>>> {
@@ -48,7 +61,10 @@ pub fn run<T: Serialize + DeserializeOwned>(
         "-n: one number of ranks, two or more"
     );
     interrupt::ask_first();
-    let mut child = processes::start(team, numbers[0], budget)?;
+    let mut child = match cells {
+        Some(cells) => processes::start_for(team, numbers[0], budget, cells)?,
+        None => processes::start(team, numbers[0], budget)?,
+    };
     interrupt::tell_child(Some(child.id()));
     let said = child.stdout.take().context("rank 0 says what it finds")?;
     let mut found = Vec::new();

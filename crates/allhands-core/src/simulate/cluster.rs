@@ -6,8 +6,9 @@
 //! ```
 //!
 //! An interface sends one message at a time and receives one at a time. Nodes may share processors, as virtual machines of one host do:
-//! then each message between nodes has these for a while at each end, one after another, whose ever it is. What ranks of a node do to
-//! each other's windows counts as messages inside it. With a rank a node that shares nothing it is the flat network with LogGP's
+//! then each message between nodes has these for a while at each end, one after another, whose ever it is. And a rank that waits may have
+//! to be woken, one after another: those of further messages that come until it is awake wake nobody. What ranks of a node do to each
+//! other's windows counts as messages inside it. With a rank a node that shares nothing it is the flat network with LogGP's
 //! times (C 3.1).
 
 use super::level::ClusterLevel;
@@ -82,8 +83,14 @@ pub struct Cluster<L = Reach> {
     node_of: Vec<u32>,
     /// When they are free again, out and in: the ports of the ranks, then the interfaces of the nodes.
     ports: Vec<[Moment; 2]>,
+    /// At the same ports, the other end's port of the last message.
+    last: Vec<[u32; 2]>,
     /// When what is shared has done all that it has been given: what messages inside each node share, then what those between nodes do.
     shared: Vec<Moment>,
+    /// When another rank can be woken, by what messages share.
+    wakes: Vec<Moment>,
+    /// Until when each rank is awake for certain.
+    awake: Vec<Moment>,
     /// The messages that are under way, by their numbers.
     under_way: Vec<Passage>,
     /// When the first byte of the last message between two ports comes, where a shorter one could pass it.
@@ -96,11 +103,22 @@ struct Passage {
     /// The ports of its sender and of its receiver.
     ports: [u32; 2],
     latency_ps: u64,
-    /// How long it has each port.
+    /// How long it has each port, and how long if it follows one of the same two ranks there.
     gap_ps: u64,
+    gap_again_ps: u64,
     /// How long it has what messages share, at each end, and which of these that is.
     shared_ps: u64,
     shared: u32,
+    /// Its receiver, and how long it takes to wake that one.
+    to: u32,
+    wake_ps: u64,
+}
+
+impl Passage {
+    /// Whether it has to do with what messages share.
+    fn shares(&self) -> bool {
+        self.shared_ps > 0 || self.wake_ps > 0
+    }
 }
 
 impl<L: ClusterLevel> Cluster<L> {
@@ -112,7 +130,10 @@ impl<L: ClusterLevel> Cluster<L> {
             times,
             node_of: node_of.to_vec(),
             ports: vec![[0; 2]; node_of.len() + nodes],
+            last: vec![[u32::MAX; 2]; node_of.len() + nodes],
             shared: vec![0; nodes + 1],
+            wakes: vec![0; nodes + 1],
+            awake: vec![0; node_of.len()],
             under_way: Vec::new(),
             heads: BTreeMap::new(),
         }
@@ -142,9 +163,24 @@ impl<L: ClusterLevel> Cluster<L> {
             ports: [self.port(from, to), self.port(to, from)],
             latency_ps: level.latency_ps(kind, bytes),
             gap_ps: level.gap_ps(kind, bytes),
+            gap_again_ps: level.gap_again_ps(kind, bytes),
             shared_ps: level.shared_ps(kind, bytes) + u64::from(is_between) * self.times.shared_ps,
             shared,
+            to,
+            wake_ps: level.wake_ps(kind),
         }
+    }
+
+    /// A message is there for a rank, which is woken unless it is awake; when it is.
+    fn wake(&mut self, number: u32, now_ps: Moment) -> Moment {
+        let passage = self.under_way[number as usize];
+        let awake_ps = &mut self.awake[passage.to as usize];
+        if passage.wake_ps > 0 && now_ps > *awake_ps {
+            let free_ps = &mut self.wakes[passage.shared as usize];
+            *free_ps = now_ps.max(*free_ps) + passage.wake_ps;
+            *awake_ps = *free_ps;
+        }
+        now_ps.max(*awake_ps)
     }
 
     /// The port of `rank` for what goes to or comes from `peer`.
@@ -156,14 +192,15 @@ impl<L: ClusterLevel> Cluster<L> {
         }
     }
 
-    /// A message that is ready has a port for `gap_ps` as soon as that is free; when that begins and ends.
-    fn occupy(
-        &mut self,
-        port: u32,
-        side: usize,
-        ready_ps: Moment,
-        gap_ps: u64,
-    ) -> (Moment, Moment) {
+    /// A message that is ready has its port on this side as soon as that is free; when that begins and ends.
+    fn occupy(&mut self, number: u32, side: usize, ready_ps: Moment) -> (Moment, Moment) {
+        let passage = self.under_way[number as usize];
+        let [port, other] = [passage.ports[side], passage.ports[1 - side]];
+        let last = core::mem::replace(&mut self.last[port as usize][side], other);
+        let gap_ps = match last == other {
+            true => passage.gap_again_ps,
+            false => passage.gap_ps,
+        };
         let free_ps = &mut self.ports[port as usize][side];
         let from_ps = ready_ps.max(*free_ps);
         *free_ps = from_ps + gap_ps;
@@ -181,8 +218,9 @@ impl<L: ClusterLevel> Cluster<L> {
     /// A message that is ready goes out by its sender's port; when the last byte has.
     fn leave(&mut self, number: u32, ready_ps: Moment, queue: &mut Queue<Event<Moving>>) -> Moment {
         let passage = self.under_way[number as usize];
-        let (from_ps, sent_ps) = self.occupy(passage.ports[0], 0, ready_ps, passage.gap_ps);
-        let mut head_ps = from_ps + passage.latency_ps;
+        let (from_ps, sent_ps) = self.occupy(number, 0, ready_ps);
+        // All together it takes as long as any of its length.
+        let mut head_ps = from_ps + passage.latency_ps + passage.gap_ps - (sent_ps - from_ps);
         if L::LENGTH_DELAYS {
             // Messages between the same ranks arrive in their order.
             let last_ps = self.heads.entry(passage.ports).or_default();
@@ -203,6 +241,8 @@ pub enum Moving {
     Comes(u32),
     /// What messages share, on its way in.
     Lands(u32),
+    /// Its receiver, which may sleep.
+    Wakes(u32),
 }
 
 impl<L: ClusterLevel> Network for Cluster<L> {
@@ -236,6 +276,10 @@ impl<L: ClusterLevel> Network for Cluster<L> {
         let passage = self.passage(&message);
         self.under_way[number as usize] = passage;
         let ready_ps = at_ps.max(queue.now_ps());
+        if passage.wake_ps > 0 {
+            let awake_ps = &mut self.awake[message.from as usize];
+            *awake_ps = ready_ps.max(*awake_ps);
+        }
         if passage.shared_ps == 0 {
             return Some(self.leave(number, ready_ps, queue));
         }
@@ -252,17 +296,28 @@ impl<L: ClusterLevel> Network for Cluster<L> {
             }
             Moving::Comes(number) => {
                 let passage = self.under_way[number as usize];
-                let (_, here_ps) = self.occupy(passage.ports[1], 1, queue.now_ps(), passage.gap_ps);
+                let (_, here_ps) = self.occupy(number, 1, queue.now_ps());
                 queue.push(
                     here_ps,
-                    match passage.shared_ps {
-                        0 => Event::Arrived(number),
-                        _ => Event::Inside(Moving::Lands(number)),
+                    match passage.shares() {
+                        false => Event::Arrived(number),
+                        true => Event::Inside(Moving::Lands(number)),
                     },
                 );
             }
             Moving::Lands(number) => {
                 let here_ps = self.share(number, queue.now_ps());
+                let passage = self.under_way[number as usize];
+                queue.push(
+                    here_ps,
+                    match passage.wake_ps {
+                        0 => Event::Arrived(number),
+                        _ => Event::Inside(Moving::Wakes(number)),
+                    },
+                );
+            }
+            Moving::Wakes(number) => {
+                let here_ps = self.wake(number, queue.now_ps());
                 queue.push(here_ps, Event::Arrived(number));
             }
         }

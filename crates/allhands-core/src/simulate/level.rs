@@ -33,8 +33,18 @@ pub trait ClusterLevel {
     /// How long it has each port, in picoseconds.
     fn gap_ps(&self, kind: Kind, bytes: u64) -> u64;
 
+    /// The same of a message that follows another one of the same two ranks there.
+    fn gap_again_ps(&self, kind: Kind, bytes: u64) -> u64 {
+        self.gap_ps(kind, bytes)
+    }
+
     /// How long it has what all messages of the level share, at each of its ends, in picoseconds; 0 where they share nothing.
     fn shared_ps(&self, _kind: Kind, _bytes: u64) -> u64 {
+        0
+    }
+
+    /// How long it takes to wake a rank that waits, while no other rank of the level can be woken, in picoseconds; 0 where none sleeps.
+    fn wake_ps(&self, _kind: Kind) -> u64 {
         0
     }
 }
@@ -50,8 +60,12 @@ pub struct Curves {
     pub latency: Curve,
     /// g(m): how long a message has each port; at most L(m), which covers it.
     pub gap: Curve,
+    /// The same of one that follows another one of the same two ranks; at most g(m), and the same where there is none.
+    pub gap_again: Option<Curve>,
     /// How long one has what all of the level share, at each end.
     pub shared: Curve,
+    /// How long it takes to wake a rank that waits, one after another, in picoseconds.
+    pub wake_ps: u64,
     /// What is done to windows, where these are memory that the ranks share; elsewhere it goes in messages.
     pub window: Option<WindowCurves>,
     /// What ranks do alone, where that is known by length.
@@ -118,9 +132,22 @@ impl ClusterLevel for Curves {
         }
     }
 
+    fn gap_again_ps(&self, kind: Kind, bytes: u64) -> u64 {
+        let gap_ps = self.gap_ps(kind, bytes);
+        let again = self.gap_again.as_ref();
+        again.map_or(gap_ps, |again| again.of(bytes).min(gap_ps))
+    }
+
     fn shared_ps(&self, kind: Kind, bytes: u64) -> u64 {
         match (kind, &self.window) {
             (Kind::Message, _) | (_, None) => self.shared.of(bytes),
+            (_, Some(_)) => 0,
+        }
+    }
+
+    fn wake_ps(&self, kind: Kind) -> u64 {
+        match (kind, &self.window) {
+            (Kind::Message, _) | (_, None) => self.wake_ps,
             (_, Some(_)) => 0,
         }
     }
@@ -130,7 +157,8 @@ impl ClusterLevel for Curves {
 mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
-    use crate::algorithm::microbenchmark::{butterfly, gets, notices, puts, round_trip, train};
+    use crate::algorithm::microbenchmark::{burst, butterfly, gets, notices, puts};
+    use crate::algorithm::microbenchmark::{round_trip, scatter, train};
     use crate::call::Call;
     use crate::schedule::{Layout, Plan};
     use crate::simulate::{Cluster, ClusterTimes, simulate};
@@ -146,7 +174,9 @@ mod tests {
             receive: flat(50),
             latency: rises(1000),
             gap: rises(400),
+            gap_again: None,
             shared: flat(shared_ps),
+            wake_ps: 0,
             window: Some(WindowCurves {
                 put: rises(7),
                 get: rises(9),
@@ -190,6 +220,39 @@ mod tests {
         // Two pairs are four messages, which leave one after another; the last one that comes is shared once more.
         let pairs = |many| time_ps(&butterfly::ALGORITHM, many, 10, &shares);
         assert_eq!(pairs("peer=2,many=2") - pairs("peer=2,many=1"), 2 * 60);
+    }
+
+    #[test]
+    fn what_follows_to_the_same_rank_may_have_the_port_for_less() {
+        let mut level = level(0);
+        level.gap_again = Some(Curve::new(vec![(0, 150)]).unwrap());
+        let time = |found, parameters| time_ps(found, parameters, 10, &level);
+        let further_ps = |found| time(found, "many=3") - time(found, "many=2");
+        // One that is copied before.
+        assert_eq!(further_ps(&train::ALGORITHM), 150 + 2);
+        assert_eq!(further_ps(&scatter::ALGORITHM), 400);
+        assert_eq!(time(&train::ALGORITHM, "many=1"), 30 + 1000 + 50 + 2);
+    }
+
+    #[test]
+    fn who_is_awake_is_not_woken_again() {
+        let (wake_ps, shared_ps) = (500, 60);
+        let sleepy = Curves {
+            wake_ps,
+            ..level(shared_ps)
+        };
+        let time = |found, parameters| time_ps(found, parameters, 10, &sleepy);
+        let way_ps = 30 + 1000 + 50 + 2 * shared_ps;
+        assert_eq!(time(&round_trip::ALGORITHM, ""), 2 * (way_ps + wake_ps));
+        // Four ranks are woken one after another.
+        let exchange_ps = time(&butterfly::ALGORITHM, "peer=2,many=2");
+        assert_eq!(
+            exchange_ps,
+            way_ps + 3 * shared_ps + 4 * wake_ps - 3 * shared_ps
+        );
+        // Eight messages more find them awake, or about to be.
+        let more_ps = time(&burst::ALGORITHM, "many=3") - time(&burst::ALGORITHM, "many=1");
+        assert!(more_ps <= 2 * wake_ps, "{more_ps}");
     }
 
     #[test]

@@ -58,6 +58,27 @@ pub fn start(team: &Team, ranks: u32, budget: Duration) -> anyhow::Result<Child>
     start_with(team, ranks, budget, None)
 }
 
+/// Starts the ranks, and tells them which cells they measure, as [`asked_for`] has it again.
+pub fn start_for(
+    team: &Team,
+    ranks: u32,
+    budget: Duration,
+    cells: String,
+) -> anyhow::Result<Child> {
+    start_with(team, ranks, budget, Some((CELLS, cells)))
+}
+
+/// How long this rank measures, if the command that has started it says so.
+pub fn given() -> Option<Duration> {
+    let seconds = std::env::var(SECONDS).ok()?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// Which cells this rank measures, if that was said.
+pub fn asked_for() -> Option<String> {
+    std::env::var(CELLS).ok()
+}
+
 /// Starts the ranks with a variable of theirs, besides.
 fn start_with(
     team: &Team,
@@ -117,8 +138,7 @@ pub fn collect(
     };
     for some in keys.chunks(MOST) {
         let part = budget.mul_f64(some.len() as f64 / keys.len() as f64);
-        let listed = (CELLS, serde_json::to_string(some)?);
-        let ranks = start_with(&arguments.team, ranks, part, Some(listed))?;
+        let ranks = start_for(&arguments.team, ranks, part, serde_json::to_string(some)?)?;
         collect_from(ranks, hear)?;
     }
     Ok(())
@@ -191,10 +211,8 @@ pub fn among(team: &Team) -> anyhow::Result<(Among, Ground)> {
 /// Measures every cell with the other ranks.
 pub fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (mut among, ground) = among(&arguments.team)?;
-    let collected = std::env::var(SECONDS)
-        .ok()
-        .and_then(|text| text.parse().ok());
-    let budget = collected.map_or_else(|| arguments.budget(), Duration::from_secs_f64);
+    let collected = given();
+    let budget = collected.unwrap_or_else(|| arguments.budget());
     let ranks = [among.comm.size() as u32];
     let is_asked = |asked: &Ranks| asked.0.contains(&ranks[0]);
     anyhow::ensure!(
@@ -202,7 +220,7 @@ pub fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         "nothing to measure among {} ranks: start as many as -n says",
         ranks[0]
     );
-    let keys = std::env::var(CELLS).ok();
+    let keys = asked_for();
     let keys: Option<Vec<Key>> = keys.map(|text| serde_json::from_str(&text)).transpose()?;
     anyhow::ensure!(
         !arguments.is_several() || collected.is_some(),

@@ -192,7 +192,9 @@ impl Budget {
 
     /// What asking once takes, as the round trips say: what is around it, and its messages.
     fn guess(&self, question: &Question) -> [f64; 2] {
-        let peer = question.peer.or_else(|| self.trips.last()?.0);
+        let is_probed = |peer: &u32| self.trips.iter().any(|trip| trip.0 == Some(*peer));
+        let probed = question.peer.filter(is_probed);
+        let peer = probed.or_else(|| self.trips.last()?.0);
         let trips = self.trips.iter().filter(|trip| trip.0 == peer);
         let trips: Vec<(usize, f64)> = trips.map(|(_, bytes, s)| (*bytes, *s)).collect();
         let (Some(first), Some(last)) = (trips.first(), trips.last()) else {

@@ -1,6 +1,7 @@
 //! The microbenchmarks of C 3.3 by which a machine's parameters are known, level by level.
 
 use super::bed::{Bed, Question};
+use super::point::{Point, steady};
 use super::sample::Sample;
 use crate::command::simulate::machine::cluster::{AloneFile, LevelFile, WindowFile};
 use allhands_core::call::Collective;
@@ -69,6 +70,8 @@ struct Reach {
     peer: u32,
     peers: u32,
     pairs: u32,
+    /// How far from one another those are with which each rank exchanges at once, and how many; none: that is not measured.
+    bursts: (u32, u32),
     /// Whether messages are what processors copy, by memory of theirs.
     is_processors: bool,
     /// Whether all ranks share memory, so that there are windows.
@@ -110,6 +113,7 @@ pub fn all(
             peer: (first / 2).max(1),
             peers: first - (first / 2).max(1),
             pairs: first / 2,
+            bursts: (1, 0),
             is_processors: lab.bed.shares_memory(),
             // Microbenchmarks of windows ask for memory that all ranks share.
             shares_memory: first == ranks,
@@ -127,6 +131,7 @@ pub fn all(
                 1 => ranks / 2,
                 _ => first.min(ranks - first),
             },
+            bursts: (first, ranks / first - 1),
             is_processors: false,
             shares_memory: false,
         };
@@ -144,23 +149,6 @@ struct Lab<'a> {
     alone: AloneFile,
     cut: Option<(u64, f64)>,
     uncertain: Vec<f64>,
-}
-
-/// What was measured of messages of one length, in microseconds, without what a call takes.
-#[derive(Clone, Copy, Debug)]
-struct Point {
-    bytes: u64,
-    /// From one rank to another.
-    way_us: f64,
-    /// A further message to another peer, and from another one; of a train, where there is one peer alone.
-    scatter_us: f64,
-    gather_us: f64,
-    /// A further message of a train.
-    train_us: f64,
-    /// A further message of rank 0, to its own end.
-    send_us: f64,
-    /// For how long each message of pairs that exchange has what they share, at both ends.
-    shared_us: f64,
 }
 
 impl Lab<'_> {
@@ -206,7 +194,11 @@ impl Lab<'_> {
 
     fn point(&mut self, reach: Reach, bytes: u64) -> anyhow::Result<Point> {
         let Reach {
-            peer, peers, pairs, ..
+            peer,
+            peers,
+            pairs,
+            bursts: (stride, others),
+            ..
         } = reach;
         // What was sent before is in the receiver's cache: only short messages, which are copied on, can be sent again.
         let trips = (MOST_SENT_AGAIN / bytes).clamp(1, u64::from(AGAIN)) as u32;
@@ -227,6 +219,11 @@ impl Lab<'_> {
             }
             _ => self.further("butterfly", peer, [1, pairs], bytes)?[0] / 2.0,
         };
+        let mut burst_us = None;
+        if others > 1 && bytes <= SHORT_BYTES {
+            let [each_us, _] = self.further("burst", stride, [1, others], bytes)?;
+            burst_us = Some(each_us / f64::from((others + 1) * stride));
+        }
         Ok(Point {
             bytes,
             way_us,
@@ -235,6 +232,7 @@ impl Lab<'_> {
             train_us,
             send_us,
             shared_us,
+            burst_us,
         })
     }
 
@@ -307,11 +305,20 @@ impl Lab<'_> {
             steady(&mut points);
         }
         let mut file = LevelFile::default();
-        for point in &points {
-            let terms = point.terms();
+        let mut all: Vec<super::solve::Terms> = points.iter().map(Point::terms).collect();
+        let lengths: Vec<u64> = points.iter().map(|point| point.bytes).collect();
+        if !reach.is_processors {
+            file.wake_us = super::solve::wake_us(&all);
+            let messages_us = super::solve::messages_us(&lengths, &all, file.wake_us);
+            let each = all.iter_mut().zip(messages_us);
+            each.for_each(|(terms, shared_us)| terms.shared_us = shared_us);
+        }
+        let short = lengths.partition_point(|bytes| *bytes <= SHORT_BYTES);
+        let overheads = super::solve::overheads(&all[..short]);
+        for (bytes, terms) in lengths.into_iter().zip(&all) {
             match reach.is_processors {
-                true => super::solve::push_of_processors(&mut file, point.bytes, &terms),
-                false => super::solve::push(&mut file, point.bytes, &terms),
+                true => super::solve::push_of_processors(&mut file, bytes, terms),
+                false => super::solve::push(&mut file, bytes, terms, overheads),
             }
         }
         if reach.shares_memory {
@@ -373,45 +380,10 @@ impl Lab<'_> {
     }
 }
 
-/// Takes for each time the median of those at the five lengths around it: what rises steadily stays as it is, and what one of them was
-/// disturbed by is gone. Hosts that share processors are disturbed often.
-fn steady(points: &mut [Point]) {
-    const AROUND: usize = 2;
-    let fields: [fn(&mut Point) -> &mut f64; 5] = [
-        |point| &mut point.way_us,
-        |point| &mut point.scatter_us,
-        |point| &mut point.gather_us,
-        |point| &mut point.train_us,
-        |point| &mut point.shared_us,
-    ];
-    for field in fields {
-        let times: Vec<f64> = points.iter_mut().map(|point| *field(point)).collect();
-        for (at, point) in points.iter_mut().enumerate() {
-            let around = AROUND.min(at).min(times.len() - 1 - at);
-            let mut near = times[at - around..=at + around].to_vec();
-            near.sort_by(f64::total_cmp);
-            *field(point) = near[around];
-        }
-    }
-}
-
 /// How often what is so long is done in one call: short ones often, as clocks are coarse; long ones once, as collectives do, which find
 /// none of it in caches.
 fn again(bytes: u64) -> u32 {
     (MOST_BYTES / bytes).clamp(1, u64::from(AGAIN)) as u32
-}
-
-impl Point {
-    fn terms(&self) -> super::solve::Terms {
-        super::solve::Terms {
-            way_us: self.way_us,
-            scatter_us: self.scatter_us,
-            gather_us: self.gather_us,
-            train_us: self.train_us,
-            send_us: self.send_us,
-            shared_us: self.shared_us,
-        }
-    }
 }
 
 impl Reach {
@@ -420,6 +392,11 @@ impl Reach {
         let of = |name, many| {
             let found = question(Collective::Alltoall, name, (Some(self.peer), many), bytes);
             (many > 0).then_some(found)
+        };
+        let burst = |many: u32| {
+            let (stride, others) = self.bursts;
+            let found = question(Collective::Alltoall, "burst", (Some(stride), many), bytes);
+            (others > 1 && bytes <= SHORT_BYTES).then_some(found)
         };
         let several = |many: u32| if self.peers > 1 { many } else { 0 };
         let more_pairs = if self.pairs > 1 { self.pairs } else { 0 };
@@ -434,6 +411,8 @@ impl Reach {
             of("gather", several(self.peers)),
             of("butterfly", 1),
             of("butterfly", more_pairs),
+            burst(1),
+            burst(self.bursts.1),
             of("puts", window),
             of("gets", window),
         ];
@@ -462,29 +441,4 @@ fn full(name: &str) -> &'static str {
     let mut names = all.map(|found| found.name);
     let of = |whole: &str| whole.strip_prefix("microbenchmark-") == Some(name);
     names.find(|whole| of(whole)).unwrap_or("")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_one_length_was_disturbed_by_is_gone() {
-        let point = |(at, shared_us): (usize, f64)| Point {
-            bytes: 8 << at,
-            way_us: (1 << at) as f64,
-            scatter_us: 1.0,
-            gather_us: 1.0,
-            train_us: 1.0,
-            send_us: 0.0,
-            shared_us,
-        };
-        let shared = [2.0, 2.0, 90.0, 3.0, 4.0, 0.1, 70.0];
-        let mut points: Vec<Point> = shared.into_iter().enumerate().map(point).collect();
-        steady(&mut points);
-        let of = |time: fn(&Point) -> f64| points.iter().map(time).collect::<Vec<_>>();
-        // What rises is as it was.
-        assert_eq!(of(|p| p.way_us), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
-        assert_eq!(of(|p| p.shared_us), [2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 70.0]);
-    }
 }

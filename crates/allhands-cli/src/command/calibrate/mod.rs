@@ -5,6 +5,7 @@ mod budget;
 mod file;
 mod intervals;
 mod measure;
+mod point;
 mod replay;
 mod sample;
 mod solve;

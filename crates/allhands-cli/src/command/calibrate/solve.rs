@@ -15,29 +15,96 @@ pub struct Terms {
     pub train_us: f64,
     /// A further one until its sender has done its part: os(m), where it need not wait for its port.
     pub send_us: f64,
-    /// What each message has of what all share, at each end.
+    /// What each message has of what all share, at each end, as each rank has one alone: no less than to wake one.
     pub shared_us: f64,
+    /// The same as each rank has many, where that was measured.
+    pub burst_us: Option<f64>,
 }
 
-/// Adds what follows for messages of `bytes` bytes.
+/// By so many times at least is one time clearly more than another.
+const CLEARLY: f64 = 1.5;
+
+/// How long it takes to wake a rank, one after another: what messages share if each rank has one, where that is clearly more than
+/// if each has many; otherwise 0, as none sleeps, or messages keep processors busy for longer.
+pub fn wake_us(all: &[Terms]) -> f64 {
+    let measured = all
+        .iter()
+        .filter_map(|terms| Some((terms.shared_us, terms.burst_us?)));
+    let (mut one_us, mut many_us): (Vec<f64>, Vec<f64>) = measured.unzip();
+    let median = |times: &mut Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        times.get(times.len() / 2).copied().unwrap_or(0.0)
+    };
+    let (one_us, many_us) = (median(&mut one_us), median(&mut many_us));
+    match one_us > CLEARLY * many_us {
+        true => rounded(one_us),
+        false => 0.0,
+    }
+}
+
+/// How long the messages of each length have what all share, at each end, where it takes `wake_us` to wake a rank: of those that wake
+/// one for as long or longer nobody can tell, so they are taken to lie on lines between the others.
+pub fn messages_us(lengths: &[u64], all: &[Terms], wake_us: f64) -> Vec<f64> {
+    let known = |terms: &Terms| match terms.burst_us {
+        _ if wake_us == 0.0 || terms.shared_us > CLEARLY * wake_us => Some(terms.shared_us),
+        burst_us => Some(burst_us?.min(terms.shared_us)),
+    };
+    let found = lengths.iter().zip(all);
+    let found = found.filter_map(|(bytes, terms)| Some((*bytes, known(terms)?)));
+    let (lengths_known, known_us): (Vec<u64>, Vec<f64>) = found.unzip();
+    let lines = Lines(&lengths_known, &known_us);
+    lengths.iter().map(|bytes| lines.at(*bytes)).collect()
+}
+
+/// os and or of a level, in microseconds: the same at all lengths, as in LogGP.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Overheads {
+    send_us: f64,
+    receive_us: f64,
+}
+
+/// What processors do of short messages.
 ///
-/// Of what a further message takes nobody can tell whether a processor or a port is busy. Of the shortest messages it is taken to be the
-/// processor, half of the way at most; of longer ones the same, and the rest the port: o is as in LogGP, and g(m) what saturates.
-pub fn push(file: &mut LevelFile, bytes: u64, terms: &Terms) {
-    let own = |further_us: f64| (further_us - 2.0 * terms.shared_us).clamp(0.0, terms.way_us / 2.0);
-    let first = |list: &[f64], us: f64| list.first().copied().unwrap_or(us);
+/// Of what a further message takes nobody can tell whether a processor or a port is busy, but it is no longer than to one peer or to
+/// another. It is taken to be the processor, half of the way at most: the median of short messages, as each alone is uncertain.
+pub fn overheads(short: &[Terms]) -> Overheads {
+    let median = |of: &dyn Fn(&Terms) -> f64| {
+        let mut times: Vec<f64> = short.iter().map(of).collect();
+        times.sort_by(f64::total_cmp);
+        times.get(times.len() / 2).copied().unwrap_or(0.0)
+    };
+    let own = |terms: &Terms, further_us: f64| {
+        let further_us = further_us.min(terms.train_us);
+        (further_us - 2.0 * terms.shared_us).clamp(0.0, terms.way_us / 2.0)
+    };
+    Overheads {
+        send_us: median(&|terms| own(terms, terms.scatter_us)),
+        receive_us: median(&|terms| own(terms, terms.gather_us)),
+    }
+}
+
+/// Adds what follows for messages of `bytes` bytes: what does not fit into the processors' part is the port's, g(m), what saturates.
+pub fn push(file: &mut LevelFile, bytes: u64, terms: &Terms, overheads: Overheads) {
+    let (wake_us, shared_us) = (file.wake_us, terms.shared_us);
+    let Overheads {
+        send_us,
+        receive_us,
+    } = overheads;
     let (send_us, receive_us) = (
-        first(&file.send_us, own(terms.scatter_us)).min(terms.way_us / 2.0),
-        first(&file.receive_us, own(terms.gather_us)).min(terms.way_us / 2.0),
+        send_us.min(terms.way_us / 2.0),
+        receive_us.min(terms.way_us / 2.0),
     );
-    let latency_us = (terms.way_us - send_us - receive_us - 2.0 * terms.shared_us).max(0.0);
-    let shared_us = terms
-        .shared_us
-        .min((terms.way_us - send_us - receive_us) / 2.0);
-    let port_us = terms.scatter_us.max(terms.gather_us);
+    let rest_us = (terms.way_us - send_us - receive_us - wake_us).max(0.0);
+    let latency_us = (rest_us - 2.0 * shared_us).max(0.0);
+    let shared_us = shared_us.min(rest_us / 2.0);
     let of_port = |us: f64| match us > send_us.max(receive_us) {
         true => us,
         false => 0.0,
+    };
+    // Further messages to other peers wait for these to be woken, which is no port's.
+    let port_us = match wake_us > 0.0 && terms.scatter_us <= wake_us {
+        true => terms.gather_us,
+        false => terms.scatter_us.max(terms.gather_us),
     };
     let gap_us = of_port(port_us).min(latency_us);
     let saturated_us = of_port(terms.train_us);

@@ -14,6 +14,14 @@ pub struct Guideline {
     pub right: Calls,
 }
 
+impl Guideline {
+    /// What no other one has: its name, the collective, the size.
+    pub fn key(&self) -> (String, String, usize) {
+        let collective = self.left[0].0.name().to_string();
+        (self.name.clone(), collective, self.bytes)
+    }
+}
+
 /// The size of a call by that of the left side.
 #[derive(Clone, Copy, Debug)]
 enum Size {

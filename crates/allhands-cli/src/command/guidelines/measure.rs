@@ -3,6 +3,7 @@
 use super::list::{self, Calls, Guideline};
 use super::{Arguments, Record, called};
 use crate::command::bench::cell::{Among, By, Cell, Least};
+use crate::command::bench::processes;
 use crate::command::bench::rows::Ground;
 use crate::command::memory;
 use crate::command::paired::{self, Ratio, Runner};
@@ -39,6 +40,10 @@ pub fn all(
             .map(|(collective, bytes)| memory::of_data(*collective, ranks as usize, *bytes));
         ground.held(held.sum(), ranks) <= ground.most_bytes
     };
+    if let Some(cells) = processes::asked_for() {
+        let named: Vec<(String, String, usize)> = serde_json::from_str(&cells)?;
+        guidelines.retain(|guideline| named.contains(&guideline.key()));
+    }
     guidelines.retain(|guideline| has_room(&guideline.left) && has_room(&guideline.right));
     let begin = Instant::now();
     for (at, guideline) in guidelines.iter().enumerate() {

@@ -4,6 +4,7 @@
 //! alltoall that they pretend to be is the message. So what they measure are the messages of collectives, wherever gap and contention
 //! really occur. They fill no result, `verify` proves nothing of them, and no table lists them; [`find`] knows them by name.
 
+pub mod burst;
 pub mod butterfly;
 pub mod copies;
 pub mod gather;
@@ -55,6 +56,7 @@ pub const ALL: &[&Algorithm] = &[
     &gather::ALGORITHM,
     &scatter::ALGORITHM,
     &butterfly::ALGORITHM,
+    &burst::ALGORITHM,
     &notices::ALGORITHM,
     &gets::ALGORITHM,
     &puts::ALGORITHM,

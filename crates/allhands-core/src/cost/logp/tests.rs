@@ -178,6 +178,8 @@ fn cluster(node_of: &[u32]) -> Cluster<Curves> {
         latency: curve(latency),
         gap: curve(gap),
         shared: Curve::new(vec![(0, 0)]).unwrap(),
+        wake_ps: 0,
+        gap_again: None,
         alone: None,
         window: has_window.then_some(WindowCurves {
             put: curve(WINDOW[0]),

@@ -50,17 +50,26 @@ pub struct LevelFile {
     pub latency_us: Vec<f64>,
     /// g(m).
     pub gap_us: Vec<f64>,
-    /// What saturates a train of messages to one peer, which is usually taken for g(m); models ignore it unless asked.
+    /// What saturates a train of messages to one peer, which is usually taken for g(m): g(m) of a message after another one to the same
+    /// peer, if that is less.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gap_saturated_us: Vec<f64>,
     /// For how long each message has what all of them share, at both ends.
     pub shared_us: Vec<f64>,
+    /// How long it takes to wake a rank that waits, one after another.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wake_us: f64,
     /// What is done to windows, where the ranks share memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowFile>,
     /// Between which values times lie; no model goes by that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervals: Option<IntervalsFile>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(us: &f64) -> bool {
+    *us == 0.0
 }
 
 /// The ends of intervals that have the times in 95 of 100 cases, by the lengths of the level.
@@ -220,6 +229,7 @@ impl LevelFile {
                 notice_ps: picoseconds(window.notice_us),
             })
         };
+        super::check_times(&[("wake_us", self.wake_us)])?;
         for ((bytes, latency_us), gap_us) in
             self.bytes.iter().zip(&self.latency_us).zip(&self.gap_us)
         {
@@ -228,9 +238,8 @@ impl LevelFile {
                 "with {bytes} bytes gap_us is {gap_us}, more than latency_us, {latency_us}, which covers it"
             );
         }
-        if !self.gap_saturated_us.is_empty() {
-            curve("gap_saturated_us", &self.gap_saturated_us)?;
-        }
+        let gap_again = (!self.gap_saturated_us.is_empty())
+            .then(|| curve("gap_saturated_us", &self.gap_saturated_us));
         if let Some(intervals) = &self.intervals {
             intervals.check(&self.bytes).context("intervals")?;
         }
@@ -239,7 +248,9 @@ impl LevelFile {
             receive: curve("receive_us", &self.receive_us)?,
             latency: curve("latency_us", &self.latency_us)?,
             gap: curve("gap_us", &self.gap_us)?,
+            gap_again: gap_again.transpose()?,
             shared: curve("shared_us", &self.shared_us)?,
+            wake_ps: picoseconds(self.wake_us),
             window: self.window.as_ref().map(window).transpose()?,
             alone: None,
         })

@@ -7,7 +7,7 @@ use anyhow::{Context, bail, ensure};
 /// What is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// C: that messages wait for one another's part of what all share.
+    /// C: that messages wait for one another's part of what all share, and ranks for one another to be woken.
     pub contention: bool,
     /// That several peers are at a port at once: the gap is what saturates a train of messages to one peer.
     pub peers: bool,
@@ -88,8 +88,11 @@ impl LevelFile {
         if what.contention {
             // A message alone takes as long as it did.
             let both_ends = self.latency_us.iter_mut().zip(&self.shared_us);
-            both_ends.for_each(|(latency_us, shared_us)| *latency_us += 2.0 * shared_us);
+            both_ends.for_each(|(latency_us, shared_us)| {
+                *latency_us += 2.0 * shared_us + self.wake_us;
+            });
             self.shared_us.fill(0.0);
+            self.wake_us = 0.0;
         }
         if what.peers {
             ensure!(
@@ -115,7 +118,7 @@ mod tests {
 
     /// 3 µs at each end are shared; a port needs 8 µs for a message, and a train to one peer finds 2.
     const FILE: &str = "name = 'eight'\nabout = 'a test'\n[network]\nkind = 'cluster'\n[network.between]\nbytes = [8]\n\
-        send_us = [1]\nreceive_us = [1]\nlatency_us = [30]\ngap_us = [8]\ngap_saturated_us = [2]\nshared_us = [3]\n[processor]\ncopy_byte_ns = 0\nreduce_byte_ns = 0\n";
+        send_us = [1]\nreceive_us = [1]\nlatency_us = [30]\ngap_us = [8]\ngap_saturated_us = [2]\nshared_us = [3]\nwake_us = 5\n[processor]\ncopy_byte_ns = 0\nreduce_byte_ns = 0\n";
 
     fn us(machine: &Machine, algorithm: &Algorithm, parameters: &str, what: LeftOut) -> f64 {
         let call = Call::new(algorithm.collective, 8);
@@ -139,13 +142,14 @@ mod tests {
             contention: false,
             peers: true,
         };
-        // Eight messages at once: the last of them waits for seven others.
+        // Eight messages at once, and the ranks are woken one after another.
         let butterfly = &microbenchmark::butterfly::ALGORITHM;
         let pairs = |what| us(&machine, butterfly, "peer=4,many=4", what);
-        assert_eq!(pairs(whole), 32.0 + 6.0 + 7.0 * 3.0);
-        assert_eq!(pairs(contention), 32.0 + 6.0);
+        assert_eq!(pairs(whole), 32.0 + 6.0 + 8.0 * 5.0);
+        assert_eq!(pairs(contention), 32.0 + 6.0 + 5.0);
         // Seven messages come to one port.
-        let alone = Machine::parse(&FILE.replace("shared_us = [3]", "shared_us = [0]"));
+        let alone =
+            Machine::parse(&FILE.replace("shared_us = [3]\nwake_us = 5", "shared_us = [0]"));
         let alone = alone.expect("it is right");
         let direct = algorithm::find(Collective::Gather, "direct").expect("it is there");
         let gather = |what| us(&alone, direct, "", what);
