@@ -3,6 +3,8 @@
 use super::plan_op::PlanOp;
 use super::{Dependence, OpKind, Space};
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
@@ -151,6 +153,32 @@ impl Plan {
                 *peer = number(*peer);
             }
         }
+    }
+
+    /// Of each operation whether it sends to a rank that sends to this one in the same step, or receives from one to which this one sends.
+    #[must_use]
+    pub fn exchanges(&self) -> Vec<bool> {
+        let mut found = vec![false; self.ops.len()];
+        for item in &self.items {
+            let range = item.start as usize..item.end as usize;
+            let peers = |sends: bool| -> BTreeSet<u32> {
+                let peer = |op: &PlanOp| match op.kind {
+                    OpKind::Send { to, .. } if sends => Some(to),
+                    OpKind::Recv { from, .. } | OpKind::RecvReduce { from, .. } if !sends => {
+                        Some(from)
+                    }
+                    _ => None,
+                };
+                self.ops[range.clone()].iter().filter_map(peer).collect()
+            };
+            let both: BTreeSet<u32> = peers(true).intersection(&peers(false)).copied().collect();
+            for at in range.clone() {
+                let kind = self.ops[at].kind;
+                let peer = kind.peer().filter(|_| kind.is_two_sided());
+                found[at] = peer.is_some_and(|peer| both.contains(&peer));
+            }
+        }
+        found
     }
 
     /// What each operation does, in the order of their numbers.

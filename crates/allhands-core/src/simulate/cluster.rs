@@ -12,7 +12,7 @@
 //! times (C 3.1).
 
 use super::level::ClusterLevel;
-use super::network::{Envelope, Event, Kind, Network, Work};
+use super::network::{Envelope, Event, Kind, Network, Task, Work};
 use super::queue::{Moment, Queue};
 use super::time::Linear;
 use alloc::collections::BTreeMap;
@@ -155,13 +155,18 @@ impl<L: ClusterLevel> Cluster<L> {
             to,
             bytes,
             kind,
+            exchanged,
             ..
         } = *message;
         let (level, shared) = self.level(from, to);
         let is_between = shared as usize + 1 == self.shared.len();
+        let latency_ps = match exchanged {
+            true => level.exchanged_latency_ps(bytes),
+            false => level.latency_ps(kind, bytes),
+        };
         Passage {
             ports: [self.port(from, to), self.port(to, from)],
-            latency_ps: level.latency_ps(kind, bytes),
+            latency_ps,
             gap_ps: level.gap_ps(kind, bytes),
             gap_again_ps: level.gap_again_ps(kind, bytes),
             shared_ps: level.shared_ps(kind, bytes) + u64::from(is_between) * self.times.shared_ps,
@@ -247,6 +252,16 @@ pub enum Moving {
 
 impl<L: ClusterLevel> Network for Cluster<L> {
     type Event = Moving;
+
+    const GOES_BY_TASKS: bool = L::TELLS_EXCHANGES;
+    const TELLS_EXCHANGES: bool = L::TELLS_EXCHANGES;
+
+    fn busy_ps(&mut self, rank: u32, task: Task) -> u64 {
+        match (task.exchanged, task.work.peer()) {
+            (true, Some(peer)) => self.level(rank, peer).0.exchanged_takes_ps(task.work),
+            _ => self.takes_ps(rank, task.work),
+        }
+    }
 
     fn takes_ps(&self, rank: u32, work: Work) -> u64 {
         match (work, work.peer()) {

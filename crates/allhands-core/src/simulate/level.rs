@@ -19,6 +19,9 @@ pub trait ClusterLevel {
     /// Whether a long message is longer on its way than its gap says, so that a short one behind it could pass it.
     const LENGTH_DELAYS: bool = false;
 
+    /// Whether what two ranks exchange takes other times than what goes one way.
+    const TELLS_EXCHANGES: bool = false;
+
     /// How long a processor is busy with its part of `work`, which has to do with another rank, in picoseconds.
     fn takes_ps(&self, work: Work) -> u64;
 
@@ -29,6 +32,16 @@ pub trait ClusterLevel {
 
     /// From the moment at which a message has its sender's port to that at which it comes to its receiver's, in picoseconds.
     fn latency_ps(&self, kind: Kind, bytes: u64) -> u64;
+
+    /// As [`takes_ps`](ClusterLevel::takes_ps), of a message that two ranks exchange.
+    fn exchanged_takes_ps(&self, work: Work) -> u64 {
+        self.takes_ps(work)
+    }
+
+    /// As [`latency_ps`](ClusterLevel::latency_ps), of a message that two ranks exchange.
+    fn exchanged_latency_ps(&self, bytes: u64) -> u64 {
+        self.latency_ps(Kind::Message, bytes)
+    }
 
     /// How long it has each port, in picoseconds.
     fn gap_ps(&self, kind: Kind, bytes: u64) -> u64;
@@ -66,6 +79,8 @@ pub struct Curves {
     pub shared: Curve,
     /// How long it takes to wake a rank that waits, one after another, in picoseconds.
     pub wake_ps: u64,
+    /// What two ranks take that exchange messages, from the start to the end of both; none: as long as what goes one way.
+    pub exchange: Option<Curve>,
     /// What is done to windows, where these are memory that the ranks share; elsewhere it goes in messages.
     pub window: Option<WindowCurves>,
     /// What ranks do alone, where that is known by length.
@@ -94,8 +109,33 @@ pub struct WindowCurves {
     pub notice_ps: u64,
 }
 
+impl Curves {
+    /// A part of what a message takes one way, as a part of what two take that are exchanged: these are protocols of their own, of which
+    /// only the whole is known.
+    fn of_exchange(&self, part_ps: u64, bytes: u64) -> u64 {
+        let Some(exchange) = &self.exchange else {
+            return part_ps;
+        };
+        let parts = [&self.send, &self.latency, &self.receive].map(|part| part.of(bytes));
+        let way_ps = parts.iter().sum::<u64>() + 2 * self.shared.of(bytes);
+        match way_ps {
+            0 => part_ps,
+            _ => (u128::from(part_ps) * u128::from(exchange.of(bytes)) / u128::from(way_ps)) as u64,
+        }
+    }
+}
+
 impl ClusterLevel for Curves {
     const LENGTH_DELAYS: bool = true;
+    const TELLS_EXCHANGES: bool = true;
+
+    fn exchanged_takes_ps(&self, work: Work) -> u64 {
+        self.of_exchange(self.takes_ps(work), work.bytes())
+    }
+
+    fn exchanged_latency_ps(&self, bytes: u64) -> u64 {
+        self.of_exchange(self.latency_ps(Kind::Message, bytes), bytes)
+    }
 
     fn takes_ps(&self, work: Work) -> u64 {
         match (work, &self.window) {
@@ -177,6 +217,7 @@ mod tests {
             gap_again: None,
             shared: flat(shared_ps),
             wake_ps: 0,
+            exchange: None,
             window: Some(WindowCurves {
                 put: rises(7),
                 get: rises(9),
@@ -220,6 +261,19 @@ mod tests {
         // Two pairs are four messages, which leave one after another; the last one that comes is shared once more.
         let pairs = |many| time_ps(&butterfly::ALGORITHM, many, 10, &shares);
         assert_eq!(pairs("peer=2,many=2") - pairs("peer=2,many=1"), 2 * 60);
+    }
+
+    #[test]
+    fn what_is_exchanged_may_take_less_than_one_way() {
+        let mut level = level(0);
+        let one_way_ps = 30 + 1000 + 50;
+        let pair = |level: &Curves| time_ps(&butterfly::ALGORITHM, "peer=2", 10, level);
+        assert_eq!(pair(&level), one_way_ps);
+        level.gap = Curve::new(vec![(0, 0)]).unwrap();
+        level.exchange = Some(Curve::new(vec![(0, one_way_ps / 2)]).unwrap());
+        assert_eq!(pair(&level), one_way_ps / 2);
+        let trip_ps = time_ps(&round_trip::ALGORITHM, "", 10, &level);
+        assert_eq!(trip_ps, 2 * one_way_ps);
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct Envelope {
     /// Whether ranks agree by it on an algorithm ([`AGREEMENT_CHANNEL`](crate::schedule::AGREEMENT_CHANNEL)): then it is one of the
     /// machine's message-passing software, whatever the algorithm's others are.
     pub agreement: bool,
+    /// Whether its receiver sends one to its sender in the same step; told to networks that tell such exchanges apart.
+    pub exchanged: bool,
 }
 
 /// Some work of a rank's processor, with what else machines may go by.
@@ -40,6 +42,8 @@ pub struct Task {
     pub runs: u32,
     /// The port (rail) that the operation asks for.
     pub port: u8,
+    /// Whether the peer sends at once what it receives, or receives what it sends; told to networks that tell such exchanges apart.
+    pub exchanged: bool,
 }
 
 /// What a rank's processor does.
@@ -181,6 +185,9 @@ pub trait Network {
 
     /// Whether it goes by tasks: what a processor's work takes depends on what others do, on ports, or on how data lie.
     const GOES_BY_TASKS: bool = false;
+
+    /// Whether it goes by tasks, and what two ranks exchange takes other times than what goes one way.
+    const TELLS_EXCHANGES: bool = false;
 
     /// How long the processor of `rank` is busy with `work`, in picoseconds.
     fn takes_ps(&self, rank: u32, work: Work) -> u64;

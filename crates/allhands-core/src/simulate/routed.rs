@@ -312,6 +312,7 @@ mod tests {
                 carrier: None,
                 port: 0,
                 agreement: false,
+                exchanged: false,
             };
             network.send(0, message, &mut queue);
         }

@@ -35,6 +35,8 @@ struct World<'a, N: Network, O: Observer> {
     /// By rank, the last message that it sent which packets of its own carry.
     carriers: Vec<u32>,
     messages: Vec<Message>,
+    /// By rank and operation, whether it is one of an exchange, for networks that tell these apart.
+    exchanging: Vec<Vec<bool>>,
     /// Numbers of messages that are over.
     over: Vec<u32>,
     outcome: Outcome,
@@ -105,6 +107,10 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
             meetings: Meetings::new(plans),
             carriers: vec![0; plans.len()],
             messages: Vec::new(),
+            exchanging: match N::TELLS_EXCHANGES {
+                true => plans.iter().map(Plan::exchanges).collect(),
+                false => Vec::new(),
+            },
             over: Vec::new(),
             outcome: Outcome {
                 ends_ps: vec![NEVER; plans.len()],
@@ -156,6 +162,7 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
                 start_ps: from_ps,
                 runs: op.map_or(1, |op| op.source().len().max(op.target().len()) as u32),
                 port: op.map_or(0, |op| op.kind.port()),
+                exchanged: ticket.is_some_and(|ticket| self.exchanges(rank, ticket)),
             };
             self.network.busy_ps(rank, task)
         } else {
@@ -165,6 +172,11 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
         *self.free_ps(rank) = to_ps;
         self.observer.works(rank, work, from_ps, to_ps);
         to_ps
+    }
+
+    /// Whether an operation of a rank is one of an exchange, if the network tells these apart.
+    fn exchanges(&self, rank: u32, ticket: u32) -> bool {
+        N::TELLS_EXCHANGES && self.exchanging[rank as usize][ticket as usize]
     }
 
     /// When a rank's processor is free.
@@ -277,6 +289,7 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
             carrier,
             port,
             agreement: matches!(load, Load::Lane(AGREEMENT_CHANNEL)),
+            exchanged: matches!(load, Load::Lane(_)) && self.exchanges(from, ticket),
         };
         self.observer.sends(envelope, ticket, load.purpose(), at_ps);
         let sent_ps = self.network.send(at_ps, envelope, &mut self.queue);

@@ -198,6 +198,7 @@ impl Lab<'_> {
             peers,
             pairs,
             bursts: (stride, others),
+            is_processors,
             ..
         } = reach;
         // What was sent before is in the receiver's cache: only short messages, which are copied on, can be sent again.
@@ -212,11 +213,12 @@ impl Lab<'_> {
             [scatter_us, _] = self.further("scatter", peer, [1, peers], bytes)?;
             [gather_us, _] = self.further("gather", peer, [1, peers], bytes)?;
         }
-        let shared_us = match pairs {
-            0 | 1 => {
-                let both = self.ask("butterfly", Some(peer), 1, bytes)?.us;
-                (both - self.call_us - way_us).max(0.0)
-            }
+        let exchange_us = self.ask("butterfly", Some(peer), 1, bytes)?.us;
+        let exchange_us = (exchange_us - self.call_us).max(0.0);
+        let shared_us = match (pairs, is_processors) {
+            (0 | 1, false) => (exchange_us - way_us).max(0.0),
+            // One pair alone shares what it shares with nobody.
+            (0 | 1, true) => 0.0,
             _ => self.further("butterfly", peer, [1, pairs], bytes)?[0] / 2.0,
         };
         let mut burst_us = None;
@@ -231,6 +233,7 @@ impl Lab<'_> {
             gather_us,
             train_us,
             send_us,
+            exchange_us,
             shared_us,
             burst_us,
         })

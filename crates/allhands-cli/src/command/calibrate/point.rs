@@ -15,6 +15,8 @@ pub struct Point {
     pub train_us: f64,
     /// A further message of rank 0, to its own end.
     pub send_us: f64,
+    /// A pair that exchanges.
+    pub exchange_us: f64,
     /// For how long each message of pairs that exchange has what they share, at both ends.
     pub shared_us: f64,
     /// The same as every rank exchanges with many, of short messages: a port has many long ones for longer.
@@ -30,6 +32,7 @@ impl Point {
             gather_us: self.gather_us,
             train_us: self.train_us,
             send_us: self.send_us,
+            exchange_us: self.exchange_us,
             shared_us: self.shared_us,
             burst_us: self.burst_us,
         }
@@ -71,6 +74,7 @@ mod tests {
             gather_us: 1.0,
             train_us: 1.0,
             send_us: 0.0,
+            exchange_us: 0.0,
             shared_us,
             burst_us: None,
         };

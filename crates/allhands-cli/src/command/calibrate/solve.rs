@@ -15,6 +15,8 @@ pub struct Terms {
     pub train_us: f64,
     /// A further one until its sender has done its part: os(m), where it need not wait for its port.
     pub send_us: f64,
+    /// Two that are exchanged, until both ranks have theirs.
+    pub exchange_us: f64,
     /// What each message has of what all share, at each end, as each rank has one alone: no less than to wake one.
     pub shared_us: f64,
     /// The same as each rank has many, where that was measured.
@@ -132,6 +134,8 @@ pub fn push_of_processors(file: &mut LevelFile, bytes: u64, terms: &Terms) {
     // What messages share is of the way, even where two that go both ways take longer than twice of it.
     let shared_us = terms.shared_us.min(rest_us / 2.0);
     let latency_us = rest_us - 2.0 * shared_us;
+    // Processors that copy for one another at once go by another protocol.
+    file.exchange_us.push(rounded(terms.exchange_us));
     add(
         file,
         bytes,

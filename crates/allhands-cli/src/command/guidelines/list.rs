@@ -52,8 +52,8 @@ use Collective::{
 };
 use Size::{All, Part, Same};
 
-/// The patterns of PGMPI, as far as they are regular; scan's has no reduction of its own rank, which makes it stricter, and barrier's is
-/// ours.
+/// The patterns of PGMPI, as far as they are regular and of calls alone: scan by exscan and a reduction of each rank is not. Those of
+/// barrier and of exscan, which needs no more than scan, are ours.
 const PATTERNS: &[(Collective, &[(Collective, Size)])] = &[
     (Allgather, &[(Gather, Same), (Broadcast, All)]),
     (Allgather, &[(Allreduce, All)]),

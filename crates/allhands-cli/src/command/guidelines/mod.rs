@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// Both sides are measured by turns, from a common start to the last end. A guideline is violated where the left side takes 5 % longer
 /// and more, and the interval of the ratio (95 of 100 cases, paired by rounds) excludes 1, and both again when it is measured once more,
 /// and then by ranks that are started anew, as how long a short call takes depends on where a start has put its memory. What takes longer
-/// once but not again is counted as noise. Ranks that somebody else has started are not started anew.
+/// once but not again is counted as noise. What is printed as `once` has yet to be so again. Ranks that somebody else has started are not started anew.
 ///
 /// The irregular forms, which with equal lengths do a regular one's work, are not measured.
 ///
@@ -101,11 +101,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     arguments.json.check()?;
     let budget = Duration::from_secs_f64(arguments.time);
     let mut out = arguments.json.beside();
-    let mut show = |record: &Record| {
+    let is_confirmed = !processes::is_rank()?;
+    let mut show = |violated: &'static str, record: &Record| {
         if record.violated || record.noise {
-            writeln!(out, "{}", line(record))?;
+            writeln!(out, "{}", line(record, violated))?;
         }
         Ok(())
+    };
+    let first = match is_confirmed {
+        true => "once",
+        false => VIOLATED,
     };
     let mut measure = |among: &mut Among, ground: &Ground, say: Say<'_, Record>| {
         let budget = processes::given().unwrap_or(budget);
@@ -113,7 +118,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     let begin = Instant::now();
     let once = (&arguments.team, budget.mul_f64(1.0 - PART_OF_SECOND));
-    let Some(mut records) = together::run(once, &mut measure, &mut show)? else {
+    let mut show_once = |record: &Record| show(first, record);
+    let Some(mut records) = together::run(once, &mut measure, &mut show_once)? else {
         return Ok(ExitCode::SUCCESS);
     };
     let seem: Vec<_> = records
@@ -121,11 +127,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .filter(|record| record.violated)
         .map(Record::key)
         .collect();
-    if !seem.is_empty() && !processes::is_rank()? && !interrupt::is_asked() {
+    if !seem.is_empty() && is_confirmed && !interrupt::is_asked() {
         let left = budget.saturating_sub(begin.elapsed());
         let again = (&arguments.team, left.max(budget.mul_f64(PART_OF_SECOND)));
         let cells = Some(serde_json::to_string(&seem)?);
-        let again = together::run_for(again, cells, &mut measure, &mut show)?;
+        let mut show_again = |record: &Record| show(VIOLATED, record);
+        let again = together::run_for(again, cells, &mut measure, &mut show_again)?;
         confirm(&mut records, &again.unwrap_or_default());
     }
     let of = |is: fn(&Record) -> bool| records.iter().filter(|record| is(record)).count();
@@ -153,11 +160,15 @@ fn confirm(records: &mut [Record], again: &[Record]) {
     }
 }
 
-fn line(record: &Record) -> String {
+/// What is printed of one that is violated.
+const VIOLATED: &str = "VIOLATED";
+
+/// What is printed of one; `violated` says what it is if it is violated.
+fn line(record: &Record, violated: &str) -> String {
     format!(
         "{:<9} {:<18} {:>5} ranks  {} {:.2} µs, {} {:.2} µs: {:.2} times as long [{:.2}, {:.2}]",
         match record.violated {
-            true => "VIOLATED",
+            true => violated,
             false => "noise",
         },
         record.guideline,

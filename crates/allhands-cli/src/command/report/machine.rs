@@ -10,13 +10,14 @@ use anyhow::Context;
 use toml::Value;
 
 /// What the keys of a machine's file are called where papers speak of them.
-const NAMES: [(&str, &str); 10] = [
+const NAMES: [(&str, &str); 11] = [
     ("send_us", "os(m), to send"),
     ("receive_us", "or(m), to receive"),
     ("latency_us", "L(m), latency"),
     ("gap_us", "g(m), gap"),
     ("gap_saturated_us", "gap of a train to one peer"),
     ("shared_us", "what messages share"),
+    ("exchange_us", "an exchange"),
     ("put_us", "to put into a window"),
     ("get_us", "to get from a window"),
     ("copy_us", "to copy"),

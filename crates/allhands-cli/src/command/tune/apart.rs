@@ -17,10 +17,9 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What is forecast to take so many times as long as the best is not measured, …
-const NEAR: f64 = 1.3;
-/// … nor what is not among so many.
-const MOST_RUNNERS: usize = 5;
+/// What is forecast to take so many times as long as the best is not measured, nor what is not among so many: the first where there is
+/// time for that, and otherwise the second.
+const NEAR: [(f64, usize); 2] = [(2.0, 8), (1.3, 5)];
 /// What is faster by less than this part is as fast.
 const MORE: f64 = 0.97;
 const FEWEST_ROUNDS: usize = 4;
@@ -227,10 +226,16 @@ fn contend(
     let Some(chosen) = compared.iter().find(|compared| compared.chosen) else {
         return Ok(None);
     };
-    let all = proposed(compared, chosen);
-    let least_s =
-        all.iter().map(|one| one.time_ns * 1e-9).sum::<f64>() * CALLS * FEWEST_ROUNDS as f64;
-    let is_worth_it = all.len() > 1 && least_s <= PATIENCE * share.as_secs_f64();
+    let [many, few] = NEAR.map(|near| proposed((compared, chosen), near));
+    let least_s = |all: &[&Compared]| {
+        all.iter().map(|one| one.time_ns * 1e-9).sum::<f64>() * CALLS * FEWEST_ROUNDS as f64
+    };
+    let has_time_for_many = least_s(&many) <= share.as_secs_f64();
+    let all = match paired::agreed(among, has_time_for_many)? {
+        true => many,
+        false => few,
+    };
+    let is_worth_it = all.len() > 1 && least_s(&all) <= PATIENCE * share.as_secs_f64();
     if !paired::agreed(among, is_worth_it)? {
         let (name, parameters) = (chosen.algorithm.to_string(), chosen.parameters.clone());
         return Ok(Some((vec![(name, parameters, None)], [1.0; 3])));
@@ -262,12 +267,15 @@ fn contend(
 
 /// What deserves measuring: the forecast's choice, and the best setting of each algorithm that is near it; others of their settings mostly
 /// do the same.
-fn proposed<'a>(compared: &'a [Compared], chosen: &'a Compared) -> Vec<&'a Compared> {
+fn proposed<'a>(
+    (compared, chosen): (&'a [Compared], &'a Compared),
+    (near, most): (f64, usize),
+) -> Vec<&'a Compared> {
     let mut all = vec![chosen];
     for other in compared {
-        let is_near = other.cost_ns <= NEAR * chosen.cost_ns;
+        let is_near = other.cost_ns <= near * chosen.cost_ns;
         let is_new = all.iter().all(|known| known.algorithm != other.algorithm);
-        if is_near && is_new && all.len() < MOST_RUNNERS {
+        if is_near && is_new && all.len() < most {
             all.push(other);
         }
     }

@@ -60,6 +60,7 @@ fn arrivals_on(cell: &mut Cell, messages: &[(Kind, u32, u32, u64)]) -> Vec<Momen
             carrier: None,
             port: 0,
             agreement: false,
+            exchanged: false,
         };
         cell.send(0, envelope, &mut queue);
     }

@@ -84,6 +84,7 @@ fn run_on(
             carrier: carrier(number),
             port: 0,
             agreement: false,
+            exchanged: false,
         };
         sent += usize::from(torus.send(0, message, &mut queue).is_some());
     }

@@ -56,6 +56,9 @@ pub struct LevelFile {
     pub gap_saturated_us: Vec<f64>,
     /// For how long each message has what all of them share, at both ends.
     pub shared_us: Vec<f64>,
+    /// What two ranks take that exchange messages of these lengths, from the start to the end of both; without it as long as one way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exchange_us: Vec<f64>,
     /// How long it takes to wake a rank that waits, one after another.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wake_us: f64,
@@ -238,6 +241,8 @@ impl LevelFile {
                 "with {bytes} bytes gap_us is {gap_us}, more than latency_us, {latency_us}, which covers it"
             );
         }
+        let exchange =
+            (!self.exchange_us.is_empty()).then(|| curve("exchange_us", &self.exchange_us));
         let gap_again = (!self.gap_saturated_us.is_empty())
             .then(|| curve("gap_saturated_us", &self.gap_saturated_us));
         if let Some(intervals) = &self.intervals {
@@ -251,6 +256,7 @@ impl LevelFile {
             gap_again: gap_again.transpose()?,
             shared: curve("shared_us", &self.shared_us)?,
             wake_ps: picoseconds(self.wake_us),
+            exchange: exchange.transpose()?,
             window: self.window.as_ref().map(window).transpose()?,
             alone: None,
         })

@@ -83,15 +83,10 @@ pub(crate) fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize)
     let sends_once = plan.ops.iter().filter(|op| sends(op)).count() == 1
         && plan.items.iter().all(|item| item.repeat.is_none());
     let mut slots: Box<[Slot]> = plan.ops.iter().map(lane).map(slot).collect();
+    let exchanges = plan.exchanges();
     for item in &plan.items {
         let range = item.start as usize..item.end as usize;
         let ops = &plan.ops[range.clone()];
-        let comes = |peer: u32| {
-            ops.iter().any(|op| match op.kind {
-                OpKind::Recv { from, .. } | OpKind::RecvReduce { from, .. } => from == peer,
-                _ => false,
-            })
-        };
         let combines = |peer: u32| {
             ops.iter()
                 .any(|op| matches!(op.kind, OpKind::RecvReduce { from, .. } if from == peer))
@@ -100,10 +95,11 @@ pub(crate) fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize)
         let waits = item.repeat.is_none() && ops.iter().any(receives) && !ops.iter().any(sends);
         let copies = ops.iter().any(|op| op.kind == OpKind::Copy);
         let sends_one = ops.iter().filter(|op| sends(op)).count() == 1;
-        for (slot, op) in slots[range].iter_mut().zip(ops) {
+        let each = slots[range.clone()].iter_mut().zip(ops);
+        for ((slot, op), exchanges) in each.zip(exchanges[range].iter().copied()) {
             slot.alone = sends(op) && sends_one && !copies;
             slot.only = sends(op) && sends_once;
-            slot.exchanges = matches!(op.kind, OpKind::Send { to, .. } if comes(to));
+            slot.exchanges = sends(op) && exchanges;
             slot.combines = matches!(op.kind, OpKind::Send { to, .. } if combines(to));
             slot.defers = op.kind == OpKind::Copy && waits;
             slot.beside_copy = receives(op) && copies && waits;
