@@ -2,6 +2,7 @@
 
 mod errors;
 mod measured;
+mod table;
 
 use super::bench::ask::Ask;
 use super::bench::cell::Record as Measured;
@@ -36,6 +37,9 @@ use std::process::ExitCode;
 /// number of ranks at the size that is nearest to 32K, as predicted and, with --measured, as measured; where the prediction takes
 /// another than what was measured to be the fastest, a map says by how much longer that takes.
 ///
+/// --table writes what is predicted to be the fastest among ranks that share memory as a table like those of `allhands tune`: in the place
+/// of such a one (`allhands tune --help`) it chooses, without anything having been measured but the machine's parameters.
+///
 /// --compare measures these cells at once, as `allhands bench` does, among the ranks of --transport, --hosts and -n, for --time
 /// seconds, and goes on as with --measured.
 ///
@@ -55,6 +59,7 @@ use std::process::ExitCode;
 ///   allhands predict --machine machine.toml --measured times.json
 ///   allhands predict --machine machine.toml --measured times.json --without contention --gap saturation
 ///   allhands predict allreduce --machine machine.toml --compare --transport shm -n 2 --time 20
+///   allhands predict --machine machine.toml -n 2 --bytes 8,512,4K,32K,256K,1M --table model.toml
 ///   allhands predict allreduce --machine t3e-900 -n 2-32 --bytes 8,512,4K,32K,256K --plot figures
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -102,6 +107,10 @@ pub struct Arguments {
     /// Draw maps of what is the fastest, and bandwidths, as SVG files in this folder
     #[arg(long, value_name = "FOLDER")]
     plot: Option<PathBuf>,
+
+    /// Write what is predicted to be the fastest as a table that chooses
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["measured", "compare"])]
+    table: Option<PathBuf>,
 
     #[command(flatten)]
     json: output::Json,
@@ -199,6 +208,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let machines = (&machine, beside);
             let records = all(&arguments.collectives, machines, (&ranks, bytes))?;
             print(&mut out, &records)?;
+            if let Some(file) = &arguments.table {
+                table::write(file, &machine, &records)?;
+                writeln!(out, "\nwrote {}", file.display())?;
+            }
             let cells = records.iter().map(Record::cell).collect();
             (records, cells)
         }

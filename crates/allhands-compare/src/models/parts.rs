@@ -47,9 +47,9 @@ pub(super) struct Part {
 
 /// Seconds for a calibration, here and between hosts.
 const CALIBRATE: [u32; 2] = [30, 60];
-/// Seconds for the two halves of tuning, for regret and for guidelines.
+/// Seconds for the two halves of tuning, for regret here and between hosts, where calls are long, and for guidelines.
 pub(super) const TUNE: u32 = 280;
-pub(super) const REGRET: u32 = 150;
+const REGRET: [u32; 2] = [150, 200];
 pub(super) const GUIDELINES: u32 = 150;
 /// Seconds for tuning an MPI and for its evaluation.
 pub(super) const TUNE_MPI: u32 = 270;
@@ -67,6 +67,14 @@ impl Place {
         match self {
             Place::Here { .. } => CALIBRATE[0],
             Place::Hosts { .. } => CALIBRATE[1],
+        }
+    }
+
+    /// Seconds for regret.
+    pub(super) fn regret(&self) -> u32 {
+        match self {
+            Place::Here { .. } => REGRET[0],
+            Place::Hosts { .. } => REGRET[1],
         }
     }
 
@@ -92,7 +100,7 @@ impl Part {
         match self.kind {
             Kind::Simulated | Kind::Reproduce => AROUND,
             Kind::Errors { place, bench } => place.calibrate() + bench + 2 * AROUND,
-            Kind::Choices { .. } => TUNE + REGRET + GUIDELINES + 4 * AROUND,
+            Kind::Choices { place } => TUNE + place.regret() + GUIDELINES + 4 * AROUND,
             Kind::Mpi { .. } => TUNE_MPI + EVALUATE + 3 * AROUND,
         }
     }

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 /// What is measured and predicted: short, middling and long, below 128 KB and from there up.
 const BYTES: &str = "64,512,4K,32K,128K,256K,1M";
-/// Sizes of regret and guidelines between hosts: with those of 1 MB, regret takes many times its --time there.
-const BETWEEN: &str = "8,4K,32K,256K";
+/// Sizes of regret and guidelines between hosts, fewer than they have by themselves, as calls take long there.
+const BETWEEN: &str = "8,4K,32K,256K,1M";
 /// Rounds, each of ranks that are started anew.
 const ROUNDS: &str = "3";
 /// The machines that are simulated, and how many ranks they have.
@@ -43,7 +43,7 @@ pub(super) fn run(driver: &Driver<'_>, kind: Kind) -> Result<(), Error> {
             if is_done(driver, &["tune.json", "regret.json", "guidelines.json"]) {
                 return Ok(());
             }
-            choices(driver, &site(driver, place)?)
+            choices(driver, &site(driver, place)?, place.regret())
         }
         Kind::Mpi { mpi, hosts } => {
             if is_done(driver, &["evaluation.json"]) {
@@ -147,11 +147,11 @@ fn errors(
     })
 }
 
-fn choices(driver: &Driver<'_>, site: &Site<'_>) -> Result<(), Error> {
+fn choices(driver: &Driver<'_>, site: &Site<'_>, regret: u32) -> Result<(), Error> {
     if !driver.file("tune.json").exists() {
         tune(driver, site)?;
     }
-    for (verb, whole) in [("regret", parts::REGRET), ("guidelines", parts::GUIDELINES)] {
+    for (verb, whole) in [("regret", regret), ("guidelines", parts::GUIDELINES)] {
         let seconds = driver.seconds(whole);
         // 1: guidelines were violated, which is a result.
         driver.step(&format!("{verb}.json"), seconds, &[0, 1], |file| {

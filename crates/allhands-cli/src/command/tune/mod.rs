@@ -5,7 +5,7 @@ mod apart;
 #[cfg(target_os = "linux")]
 pub mod mpi;
 mod race;
-mod store;
+pub mod store;
 mod team;
 
 use super::{bench, memory};
@@ -137,7 +137,7 @@ impl Candidate {
 /// What all ranks of a measurement may hold together; sizes that need more are left out.
 const MOST_BYTES: usize = 256 << 20;
 /// The length of a ranking.
-const RANKED: usize = 4;
+pub const RANKED: usize = 4;
 
 /// Measures and writes the table; exit status 1 if any result is wrong.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -376,7 +376,8 @@ fn contest(
     })
 }
 
-fn serves_all(algorithm: &Algorithm, shape: &Shape) -> bool {
+/// Whether an algorithm serves every call of so many ranks: with any operator, on any nodes, of any lengths.
+pub fn serves_all(algorithm: &Algorithm, shape: &Shape) -> bool {
     let narrow = |r: &Requirement| match r {
         Requirement::PowerOfTwo
         | Requirement::AllCounts

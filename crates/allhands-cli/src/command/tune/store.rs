@@ -67,12 +67,12 @@ impl Store {
         row.measured = Some(self.day.clone());
         row.insert(cell);
         self.table.insert(row);
-        write(&partial(&self.file), &self.table)
+        write(&partial(&self.file), (HEAD, &self.table))
     }
 
     /// Puts the table into its place.
     pub fn finish(&self) -> anyhow::Result<()> {
-        write(&self.file, &self.table)?;
+        write(&self.file, (HEAD, &self.table))?;
         let partial = partial(&self.file);
         match partial.exists() {
             true => std::fs::remove_file(&partial)
@@ -93,8 +93,8 @@ fn partial(file: &Path) -> PathBuf {
 }
 
 /// Writes a table beside its file and moves it there, so that nobody ever reads half of it.
-fn write(file: &Path, table: &Table) -> anyhow::Result<()> {
-    let mut text = String::from(HEAD);
+pub fn write(file: &Path, (head, table): (&str, &Table)) -> anyhow::Result<()> {
+    let mut text = String::from(head);
     write!(text, "{table}")?;
     let fresh = file.with_extension(format!("new-{}", std::process::id()));
     let folder = file.parent().filter(|f| !f.as_os_str().is_empty());
