@@ -23,12 +23,11 @@ pub struct Terms {
     pub burst_us: Option<f64>,
 }
 
-/// By so many times at least is one time clearly more than another.
-const CLEARLY: f64 = 1.5;
-
-/// How long it takes to wake a rank, one after another: what messages share if each rank has one, where that is clearly more than
-/// if each has many; otherwise 0, as none sleeps, or messages keep processors busy for longer.
+/// How long it takes to wake a rank, one after another: what short messages share if each rank has one, where that is more
+/// than if each has many; otherwise 0, as none sleeps, or messages keep processors busy for longer.
 pub fn wake_us(all: &[Terms]) -> f64 {
+    /// By so many times at least, as both are uncertain.
+    const MORE: f64 = 1.1;
     let measured = all
         .iter()
         .filter_map(|terms| Some((terms.shared_us, terms.burst_us?)));
@@ -38,7 +37,7 @@ pub fn wake_us(all: &[Terms]) -> f64 {
         times.get(times.len() / 2).copied().unwrap_or(0.0)
     };
     let (one_us, many_us) = (median(&mut one_us), median(&mut many_us));
-    match one_us > CLEARLY * many_us {
+    match one_us > MORE * many_us {
         true => rounded(one_us),
         false => 0.0,
     }
@@ -47,6 +46,8 @@ pub fn wake_us(all: &[Terms]) -> f64 {
 /// How long the messages of each length have what all share, at each end, where it takes `wake_us` to wake a rank: of those that wake
 /// one for as long or longer nobody can tell, so they are taken to lie on lines between the others.
 pub fn messages_us(lengths: &[u64], all: &[Terms], wake_us: f64) -> Vec<f64> {
+    /// By so many times longer is it clearly the message that counts.
+    const CLEARLY: f64 = 1.5;
     let known = |terms: &Terms| match terms.burst_us {
         _ if wake_us == 0.0 || terms.shared_us > CLEARLY * wake_us => Some(terms.shared_us),
         burst_us => Some(burst_us?.min(terms.shared_us)),
