@@ -5,12 +5,14 @@
 //! rank ─ o ─▶ port of the rank ─── L ───▶ port of the rank ─── o ─▶ rank          inside one: its own g + nG
 //! ```
 //!
-//! An interface sends one message at a time and receives one at a time. Nodes may share processors, as virtual machines of one host do:
+//! An interface sends one message at a time and receives one at a time, or, where that is said, all of them at once, each with an equal
+//! part. Nodes may share processors, as virtual machines of one host do:
 //! then each message between nodes has these for a while at each end, one after another, whose ever it is. And a rank that waits may have
 //! to be woken, one after another: those of further messages that come until it is awake wake nobody. What ranks of a node do to each
 //! other's windows counts as messages inside it. With a rank a node that shares nothing it is the flat network with LogGP's
 //! times (C 3.1).
 
+use super::fair::{End, FairPorts};
 use super::level::ClusterLevel;
 use super::network::{Envelope, Event, Kind, Network, Task, Work};
 use super::queue::{Moment, Queue};
@@ -83,6 +85,8 @@ pub struct Cluster<L = Reach> {
     node_of: Vec<u32>,
     /// When they are free again, out and in: the ports of the ranks, then the interfaces of the nodes.
     ports: Vec<[Moment; 2]>,
+    /// The same ports, where messages share them.
+    fair: FairPorts,
     /// At the same ports, the other end's port of the last message.
     last: Vec<[u32; 2]>,
     /// When what is shared has done all that it has been given: what messages inside each node share, then what those between nodes do.
@@ -109,6 +113,8 @@ struct Passage {
     /// How long it has what messages share, at each end, and which of these that is.
     shared_ps: u64,
     shared: u32,
+    /// Whether it shares its ports.
+    is_fair: bool,
     /// Its receiver, and how long it takes to wake that one.
     to: u32,
     wake_ps: u64,
@@ -130,6 +136,7 @@ impl<L: ClusterLevel> Cluster<L> {
             times,
             node_of: node_of.to_vec(),
             ports: vec![[0; 2]; node_of.len() + nodes],
+            fair: FairPorts::new(node_of.len() + nodes),
             last: vec![[u32::MAX; 2]; node_of.len() + nodes],
             shared: vec![0; nodes + 1],
             wakes: vec![0; nodes + 1],
@@ -171,6 +178,7 @@ impl<L: ClusterLevel> Cluster<L> {
             gap_again_ps: level.gap_again_ps(kind, bytes),
             shared_ps: level.shared_ps(kind, bytes) + u64::from(is_between) * self.times.shared_ps,
             shared,
+            is_fair: level.is_fair() && level.gap_ps(kind, bytes) > 0,
             to,
             wake_ps: level.wake_ps(kind),
         }
@@ -199,13 +207,8 @@ impl<L: ClusterLevel> Cluster<L> {
 
     /// A message that is ready has its port on this side as soon as that is free; when that begins and ends.
     fn occupy(&mut self, number: u32, side: usize, ready_ps: Moment) -> (Moment, Moment) {
-        let passage = self.under_way[number as usize];
-        let [port, other] = [passage.ports[side], passage.ports[1 - side]];
-        let last = core::mem::replace(&mut self.last[port as usize][side], other);
-        let gap_ps = match last == other {
-            true => passage.gap_again_ps,
-            false => passage.gap_ps,
-        };
+        let gap_ps = self.gap_at(number, side);
+        let port = self.under_way[number as usize].ports[side];
         let free_ps = &mut self.ports[port as usize][side];
         let from_ps = ready_ps.max(*free_ps);
         *free_ps = from_ps + gap_ps;
@@ -218,6 +221,51 @@ impl<L: ClusterLevel> Cluster<L> {
         let free_ps = &mut self.shared[passage.shared as usize];
         *free_ps = now_ps.max(*free_ps) + passage.shared_ps;
         *free_ps
+    }
+
+    /// How long a message would have a port that nobody else has, on this side of it.
+    fn gap_at(&mut self, number: u32, side: usize) -> u64 {
+        let passage = self.under_way[number as usize];
+        let [port, other] = [passage.ports[side], passage.ports[1 - side]];
+        match core::mem::replace(&mut self.last[port as usize][side], other) == other {
+            true => passage.gap_again_ps,
+            false => passage.gap_ps,
+        }
+    }
+
+    /// A message that is ready begins to go through ports that it shares.
+    fn enter(&mut self, number: u32, queue: &mut Queue<Event<Moving>>) {
+        let (gap_ps, now_ps) = (self.gap_at(number, 0), queue.now_ps());
+        let passage = &mut self.under_way[number as usize];
+        // All together it takes as long as any of its length.
+        passage.latency_ps += passage.gap_ps - gap_ps;
+        let ends = self.fair.enter(passage.ports, (number, gap_ps), now_ps);
+        foresee(&ends, queue);
+    }
+
+    /// The first message of a lane has gone through its ports, if nothing has changed since that was foreseen.
+    fn end(&mut self, foreseen: (u32, u32), queue: &mut Queue<Event<Moving>>) {
+        let now_ps = queue.now_ps();
+        let Some((number, ends)) = self.fair.end(foreseen, now_ps) else {
+            return;
+        };
+        foresee(&ends, queue);
+        queue.push(now_ps, Event::Sent(number));
+        let passage = self.under_way[number as usize];
+        let last_ps = self.heads.entry(passage.ports).or_default();
+        *last_ps = (now_ps + passage.latency_ps).max(*last_ps);
+        queue.push(*last_ps, Event::Inside(Moving::Passed(number)));
+    }
+
+    /// A message has come through its receiver's port.
+    fn pass(&self, number: u32, here_ps: Moment, queue: &mut Queue<Event<Moving>>) {
+        queue.push(
+            here_ps,
+            match self.under_way[number as usize].shares() {
+                false => Event::Arrived(number),
+                true => Event::Inside(Moving::Lands(number)),
+            },
+        );
     }
 
     /// A message that is ready goes out by its sender's port; when the last byte has.
@@ -237,6 +285,13 @@ impl<L: ClusterLevel> Cluster<L> {
     }
 }
 
+/// Has the queue tell when messages are foreseen to have gone.
+fn foresee(ends: &[End], queue: &mut Queue<Event<Moving>>) {
+    for (lane, changes, at_ps) in ends {
+        queue.push(*at_ps, Event::Inside(Moving::Ends(*lane, *changes)));
+    }
+}
+
 /// Where the message with this number comes to.
 #[derive(Clone, Copy, Debug)]
 pub enum Moving {
@@ -248,6 +303,12 @@ pub enum Moving {
     Lands(u32),
     /// Its receiver, which may sleep.
     Wakes(u32),
+    /// Ports that it shares.
+    Enters(u32),
+    /// The end of these, for the first message of this lane, if that has changed so often.
+    Ends(u32, u32),
+    /// Its receiver's side of these.
+    Passed(u32),
 }
 
 impl<L: ClusterLevel> Network for Cluster<L> {
@@ -295,6 +356,10 @@ impl<L: ClusterLevel> Network for Cluster<L> {
             let awake_ps = &mut self.awake[message.from as usize];
             *awake_ps = ready_ps.max(*awake_ps);
         }
+        if passage.shared_ps == 0 && passage.is_fair {
+            queue.push(ready_ps, Event::Inside(Moving::Enters(number)));
+            return None;
+        }
         if passage.shared_ps == 0 {
             return Some(self.leave(number, ready_ps, queue));
         }
@@ -306,19 +371,16 @@ impl<L: ClusterLevel> Network for Cluster<L> {
         match stage {
             Moving::Leaves(number) => {
                 let ready_ps = self.share(number, queue.now_ps());
+                if self.under_way[number as usize].is_fair {
+                    queue.push(ready_ps, Event::Inside(Moving::Enters(number)));
+                    return;
+                }
                 let sent_ps = self.leave(number, ready_ps, queue);
                 queue.push(sent_ps, Event::Sent(number));
             }
             Moving::Comes(number) => {
-                let passage = self.under_way[number as usize];
                 let (_, here_ps) = self.occupy(number, 1, queue.now_ps());
-                queue.push(
-                    here_ps,
-                    match passage.shares() {
-                        false => Event::Arrived(number),
-                        true => Event::Inside(Moving::Lands(number)),
-                    },
-                );
+                self.pass(number, here_ps, queue);
             }
             Moving::Lands(number) => {
                 let here_ps = self.share(number, queue.now_ps());
@@ -331,6 +393,9 @@ impl<L: ClusterLevel> Network for Cluster<L> {
                     },
                 );
             }
+            Moving::Enters(number) => self.enter(number, queue),
+            Moving::Ends(lane, changes) => self.end((lane, changes), queue),
+            Moving::Passed(number) => self.pass(number, queue.now_ps(), queue),
             Moving::Wakes(number) => {
                 let here_ps = self.wake(number, queue.now_ps());
                 queue.push(here_ps, Event::Arrived(number));
@@ -340,132 +405,4 @@ impl<L: ClusterLevel> Network for Cluster<L> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::algorithm;
-    use crate::call::{Call, Collective};
-    use crate::schedule::{Layout, Plan};
-    use crate::simulate::{Flat, Processor, simulate};
-
-    const BETWEEN: Reach = Reach {
-        latency_ps: 5_000_000,
-        overhead_ps: 700_000,
-        long_overhead_ps: 700_000,
-        short_bytes: 100,
-        gap: Linear {
-            fixed_ps: 900_000,
-            per_byte_fs: 40_000,
-        },
-    };
-
-    fn plans(collective: Collective, name: &str, ranks: u32, bytes: usize) -> Vec<Plan> {
-        let call = Call::new(collective, ranks);
-        let algorithm = algorithm::find(collective, name).unwrap();
-        let shape = algorithm.shape(call, "").unwrap();
-        let layout = Layout::regular(collective, bytes);
-        let plan = |rank| Plan::lower(&algorithm.schedule(&shape, rank), &call, &layout, 1);
-        (0..ranks).map(plan).collect::<Result<_, _>>().unwrap()
-    }
-
-    #[test]
-    fn with_a_rank_a_node_it_is_the_flat_network() {
-        let reduce = Linear {
-            fixed_ps: 0,
-            per_byte_fs: 1000,
-        };
-        let times = ClusterTimes {
-            between: BETWEEN,
-            reduce,
-            ..ClusterTimes::default()
-        };
-        let overhead = Linear {
-            fixed_ps: BETWEEN.overhead_ps,
-            per_byte_fs: 0,
-        };
-        let processor = Processor {
-            send: overhead,
-            receive: overhead,
-            reduce,
-            ..Processor::default()
-        };
-        for (collective, name) in [
-            (Collective::Allreduce, "rabenseifner"),
-            (Collective::Alltoall, "scattered"),
-            (Collective::Broadcast, "binomial"),
-        ] {
-            let plans = plans(collective, name, 7, 1000);
-            let nodes: Vec<u32> = (0..7).collect();
-            let flat = &mut Flat::new(7, BETWEEN.latency_ps, BETWEEN.gap, processor);
-            let here = simulate(&plans, &mut Cluster::new(&nodes, times));
-            assert_eq!(here, simulate(&plans, flat), "{name}");
-        }
-    }
-
-    #[test]
-    fn long_messages_keep_processors_busy_for_longer() {
-        let between = Reach {
-            long_overhead_ps: 5_000_000,
-            ..BETWEEN
-        };
-        let times = ClusterTimes {
-            between,
-            ..ClusterTimes::default()
-        };
-        let time = |bytes| {
-            let plans = plans(Collective::Broadcast, "binomial", 2, bytes);
-            let outcome = simulate(&plans, &mut Cluster::new(&[0, 1], times));
-            outcome.unwrap().completion_ps()
-        };
-        let on_its_way_ps = |bytes| between.latency_ps + between.gap.of(bytes);
-        assert_eq!(time(100), 2 * 700_000 + on_its_way_ps(100));
-        assert_eq!(time(101), 2 * 5_000_000 + on_its_way_ps(101));
-    }
-
-    #[test]
-    fn nodes_that_share_processors_wait_for_one_another() {
-        let shared_ps = 6_000_000;
-        let between = Reach {
-            latency_ps: 500_000_000,
-            gap: Linear::default(),
-            ..BETWEEN
-        };
-        let times = ClusterTimes {
-            between,
-            shared_ps,
-            ..ClusterTimes::default()
-        };
-        let time = |collective, name, ranks| {
-            let plans = plans(collective, name, ranks, 8);
-            let node_of: Vec<u32> = (0..ranks).collect();
-            let outcome = simulate(&plans, &mut Cluster::new(&node_of, times));
-            outcome.unwrap().completion_ps()
-        };
-        // All messages leave one after another, and the last one is taken in.
-        let ends_ps = between.latency_ps + 2 * between.overhead_ps;
-        let everybody_ps = time(Collective::Alltoall, "scattered", 4);
-        assert_eq!(everybody_ps, ends_ps + 13 * shared_ps);
-        // A message alone waits for nobody.
-        let alone_ps = time(Collective::Broadcast, "binomial", 2);
-        assert_eq!(alone_ps, ends_ps + 2 * shared_ps);
-    }
-
-    #[test]
-    fn ranks_of_a_node_share_its_interface() {
-        let times = ClusterTimes {
-            between: BETWEEN,
-            ..ClusterTimes::default()
-        };
-        let pairs = plans(Collective::Alltoall, "scattered", 4, 100_000);
-        let time = |node_of: &[u32]| {
-            let outcome = simulate(&pairs, &mut Cluster::new(node_of, times));
-            outcome.unwrap().completion_ps()
-        };
-        // Each rank alone sends three blocks; a node of two ranks sends four, and what stays inside is free.
-        let gap_ps = BETWEEN.gap.of(100_000);
-        let alone_ps = time(&[0, 1, 2, 3]);
-        assert!((3 * gap_ps..4 * gap_ps).contains(&(alone_ps - BETWEEN.latency_ps)));
-        let together_ps = time(&[0, 0, 1, 1]);
-        assert!((4 * gap_ps..5 * gap_ps).contains(&(together_ps - BETWEEN.latency_ps)));
-        assert_eq!(time(&[0, 0, 0, 0]), 0);
-    }
-}
+mod tests;

@@ -56,6 +56,11 @@ pub trait ClusterLevel {
         0
     }
 
+    /// Whether messages of several ranks at a port share it, instead of taking turns.
+    fn is_fair(&self) -> bool {
+        false
+    }
+
     /// How long it takes to wake a rank that waits, while no other rank of the level can be woken, in picoseconds; 0 where none sleeps.
     fn wake_ps(&self, _kind: Kind) -> u64 {
         0
@@ -79,6 +84,8 @@ pub struct Curves {
     pub shared: Curve,
     /// How long it takes to wake a rank that waits, one after another, in picoseconds.
     pub wake_ps: u64,
+    /// Whether messages of several ranks at a port share it, instead of taking turns.
+    pub fair: bool,
     /// What two ranks take that exchange messages, from the start to the end of both; none: as long as what goes one way.
     pub exchange: Option<Curve>,
     /// What is done to windows, where these are memory that the ranks share; elsewhere it goes in messages.
@@ -185,6 +192,10 @@ impl ClusterLevel for Curves {
         }
     }
 
+    fn is_fair(&self) -> bool {
+        self.fair
+    }
+
     fn wake_ps(&self, kind: Kind) -> u64 {
         match (kind, &self.window) {
             (Kind::Message, _) | (_, None) => self.wake_ps,
@@ -198,7 +209,7 @@ mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
     use crate::algorithm::microbenchmark::{burst, butterfly, gets, notices, puts};
-    use crate::algorithm::microbenchmark::{round_trip, scatter, train};
+    use crate::algorithm::microbenchmark::{round_trip, scatter, train, turns};
     use crate::call::Call;
     use crate::schedule::{Layout, Plan};
     use crate::simulate::{Cluster, ClusterTimes, simulate};
@@ -217,6 +228,7 @@ mod tests {
             gap_again: None,
             shared: flat(shared_ps),
             wake_ps: 0,
+            fair: false,
             exchange: None,
             window: Some(WindowCurves {
                 put: rises(7),
@@ -261,6 +273,23 @@ mod tests {
         // Two pairs are four messages, which leave one after another; the last one that comes is shared once more.
         let pairs = |many| time_ps(&butterfly::ALGORITHM, many, 10, &shares);
         assert_eq!(pairs("peer=2,many=2") - pairs("peer=2,many=1"), 2 * 60);
+    }
+
+    #[test]
+    fn who_is_there_first_may_have_to_share() {
+        let mut level = level(0);
+        let time = |found, parameters, level: &Curves| time_ps(found, parameters, 100, level);
+        let turned_ps = |level: &Curves| time(&turns::ALGORITHM, "peer=1", level);
+        let way_ps = 30 + 10_000 + 50;
+        assert_eq!(turned_ps(&level), 2 * way_ps);
+        level.fair = true;
+        // The first one began a send's time sooner.
+        assert_eq!(turned_ps(&level), 2 * way_ps + 4000 - 30);
+        // What is all the same takes as long as by turns.
+        assert_eq!(
+            time(&scatter::ALGORITHM, "many=3", &level),
+            way_ps + 2 * 4000
+        );
     }
 
     #[test]

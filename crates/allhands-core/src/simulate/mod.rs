@@ -14,6 +14,7 @@ pub mod cell;
 mod check;
 mod cluster;
 mod dragonfly;
+mod fair;
 mod fat_tree;
 mod flags;
 mod flat;

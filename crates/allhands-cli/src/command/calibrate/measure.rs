@@ -14,6 +14,8 @@ const SHORT_BYTES: u64 = super::budget::Budget::SHORT_BYTES;
 const BEND: f64 = 10.0;
 /// How often what lies between two lengths is halved.
 const HALVINGS: u32 = 2;
+/// Messages that have a port for longer than they are on their way otherwise, on most networks; one of the lengths above.
+const PORT_BOUND_BYTES: u64 = 64 << 10;
 /// The messages of the shorter train, and how many more the longer one has.
 const TRAIN: [u32; 2] = [2, 6];
 /// Round trips, notifications, gets, copies of one call.
@@ -324,10 +326,23 @@ impl Lab<'_> {
                 false => super::solve::push(&mut file, bytes, terms, overheads),
             }
         }
+        let port_bound = points
+            .iter()
+            .position(|point| point.bytes == PORT_BOUND_BYTES);
+        if let (Some(at), true) = (port_bound, reach.peers > 1 && !reach.is_processors) {
+            file.fair = self.is_fair(reach.peer, points[at], file.gap_us[at])?;
+        }
         if reach.shares_memory {
             file.window = Some(self.window(reach.peer, &file.bytes)?);
         }
         Ok(file)
+    }
+
+    /// Whether two messages share a port: if the first of two comes back, that takes two ways by turns, and as long as a port has it more
+    /// if they share.
+    fn is_fair(&mut self, peer: u32, point: Point, gap_us: f64) -> anyhow::Result<bool> {
+        let us = self.ask("turns", Some(peer), 1, point.bytes)?.us - self.call_us;
+        Ok(gap_us > 0.0 && us > 2.0 * point.way_us + gap_us / 2.0)
     }
 
     /// What puts and gets take of memory that the other rank has just read, or written: the other rank's copies are taken off.

@@ -34,7 +34,8 @@ use std::time::{Duration, Instant};
 /// trains of messages to one peer, messages to many peers and from many at once, pairs that exchange, all ranks that send to
 /// many others at once, and, where ranks share memory, flags, puts and gets; copies and reductions of one rank. From these
 /// follow, for each length, os(m), or(m), L(m), g(m) and what messages share (the extended PLogP model, C 3.1), inside nodes and
-/// between them; and what exchanges take in shared memory, and what it takes to wake a rank of another node.
+/// between them; and what exchanges take in shared memory, what it takes to wake a rank of another node, and whether messages at a port
+/// share it.
 ///
 /// What calls take is found out first, and the time is shared among all measurements, of which each is made three times at
 /// least; where there is no time for that, long messages are left out, and a line says how much time would do.

@@ -16,6 +16,7 @@ pub mod reductions;
 pub mod round_trip;
 pub mod scatter;
 pub mod train;
+pub mod turns;
 
 use super::{Algorithm, Key, Values, block_per_rank};
 use crate::call::Collective;
@@ -57,6 +58,7 @@ pub const ALL: &[&Algorithm] = &[
     &scatter::ALGORITHM,
     &butterfly::ALGORITHM,
     &burst::ALGORITHM,
+    &turns::ALGORITHM,
     &notices::ALGORITHM,
     &gets::ALGORITHM,
     &puts::ALGORITHM,
