@@ -3,6 +3,7 @@
 use super::bed::{Bed, Question};
 use super::point::{Point, steady};
 use super::sample::Sample;
+use super::solve::Terms;
 use crate::command::simulate::machine::cluster::{AloneFile, LevelFile, WindowFile};
 use allhands_core::call::Collective;
 
@@ -228,8 +229,7 @@ impl Lab<'_> {
             let [each_us, _] = self.further("burst", stride, [1, others], bytes)?;
             burst_us = Some(each_us / f64::from((others + 1) * stride));
         }
-        Ok(Point {
-            bytes,
+        let terms = Terms {
             way_us,
             scatter_us,
             gather_us,
@@ -238,7 +238,8 @@ impl Lab<'_> {
             exchange_us,
             shared_us,
             burst_us,
-        })
+        };
+        Ok(Point { bytes, terms })
     }
 
     /// Points at all lengths, and more of them where a line between two misses what lies there.
@@ -275,7 +276,7 @@ impl Lab<'_> {
         points: &mut Vec<Point>,
     ) -> anyhow::Result<()> {
         let bytes = (one.bytes + other.bytes) / 2 / 8 * 8;
-        let is_steep = other.way_us > one.way_us * 1.5;
+        let is_steep = other.terms.way_us > one.terms.way_us * 1.5;
         if halvings == 0 || bytes <= one.bytes || !is_steep {
             return Ok(());
         }
@@ -284,8 +285,8 @@ impl Lab<'_> {
             return Ok(());
         }
         let here = self.point(reach, bytes)?;
-        let line_us = (one.way_us + other.way_us) / 2.0;
-        if (here.way_us - line_us).abs() <= line_us / BEND {
+        let line_us = (one.terms.way_us + other.terms.way_us) / 2.0;
+        if (here.terms.way_us - line_us).abs() <= line_us / BEND {
             return Ok(());
         }
         self.between(reach, [one, here], halvings - 1, points)?;
@@ -310,7 +311,7 @@ impl Lab<'_> {
             steady(&mut points);
         }
         let mut file = LevelFile::default();
-        let mut all: Vec<super::solve::Terms> = points.iter().map(Point::terms).collect();
+        let mut all: Vec<Terms> = points.iter().map(|point| point.terms).collect();
         let lengths: Vec<u64> = points.iter().map(|point| point.bytes).collect();
         if !reach.is_processors {
             file.wake_us = super::solve::wake_us(&all);
@@ -342,7 +343,7 @@ impl Lab<'_> {
     /// if they share.
     fn is_fair(&mut self, peer: u32, point: Point, gap_us: f64) -> anyhow::Result<bool> {
         let us = self.ask("turns", Some(peer), 1, point.bytes)?.us - self.call_us;
-        Ok(gap_us > 0.0 && us > 2.0 * point.way_us + gap_us / 2.0)
+        Ok(gap_us > 0.0 && us > 2.0 * point.terms.way_us + gap_us / 2.0)
     }
 
     /// What puts and gets take of memory that the other rank has just read, or written: the other rank's copies are taken off.

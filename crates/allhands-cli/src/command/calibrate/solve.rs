@@ -1,5 +1,6 @@
 //! The solution: parameters that follow from what microbenchmarks take.
 
+use crate::command::paired::median;
 use crate::command::simulate::machine::cluster::LevelFile;
 
 /// What was measured of messages of one length, in microseconds.
@@ -7,7 +8,7 @@ use crate::command::simulate::machine::cluster::LevelFile;
 pub struct Terms {
     /// One way: os(m) + L(m) + or(m), and twice what it shares.
     pub way_us: f64,
-    /// A further one to another peer: the most of os(m) and g(m).
+    /// A further one to another peer: the most of os(m) and g(m); of a train, where there is one peer alone, here and below.
     pub scatter_us: f64,
     /// A further one from another peer: the most of or(m) and g(m).
     pub gather_us: f64,
@@ -28,15 +29,9 @@ pub struct Terms {
 pub fn wake_us(all: &[Terms]) -> f64 {
     /// By so many times at least, as both are uncertain.
     const MORE: f64 = 1.1;
-    let measured = all
-        .iter()
-        .filter_map(|terms| Some((terms.shared_us, terms.burst_us?)));
-    let (mut one_us, mut many_us): (Vec<f64>, Vec<f64>) = measured.unzip();
-    let median = |times: &mut Vec<f64>| {
-        times.sort_by(f64::total_cmp);
-        times.get(times.len() / 2).copied().unwrap_or(0.0)
-    };
-    let (one_us, many_us) = (median(&mut one_us), median(&mut many_us));
+    let measured = || all.iter().filter(|terms| terms.burst_us.is_some());
+    let one_us = median(measured().map(|terms| terms.shared_us));
+    let many_us = median(measured().filter_map(|terms| terms.burst_us));
     match one_us > MORE * many_us {
         true => rounded(one_us),
         false => 0.0,
@@ -71,18 +66,13 @@ pub struct Overheads {
 /// Of what a further message takes nobody can tell whether a processor or a port is busy, but it is no longer than to one peer or to
 /// another. It is taken to be the processor, half of the way at most: the median of short messages, as each alone is uncertain.
 pub fn overheads(short: &[Terms]) -> Overheads {
-    let median = |of: &dyn Fn(&Terms) -> f64| {
-        let mut times: Vec<f64> = short.iter().map(of).collect();
-        times.sort_by(f64::total_cmp);
-        times.get(times.len() / 2).copied().unwrap_or(0.0)
-    };
     let own = |terms: &Terms, further_us: f64| {
         let further_us = further_us.min(terms.train_us);
         (further_us - 2.0 * terms.shared_us).clamp(0.0, terms.way_us / 2.0)
     };
     Overheads {
-        send_us: median(&|terms| own(terms, terms.scatter_us)),
-        receive_us: median(&|terms| own(terms, terms.gather_us)),
+        send_us: median(short.iter().map(|terms| own(terms, terms.scatter_us))),
+        receive_us: median(short.iter().map(|terms| own(terms, terms.gather_us))),
     }
 }
 
