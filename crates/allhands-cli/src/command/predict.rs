@@ -194,6 +194,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .plot
         .as_deref()
         .map_or(Ok(()), output::check_folder)?;
+    arguments
+        .table
+        .as_deref()
+        .map_or(Ok(()), output::check_file)?;
     let mut out = arguments.json.beside();
     writeln!(out, "{}: {}\n", machine.name, machine.about)?;
     let (records, cells) = match measured {

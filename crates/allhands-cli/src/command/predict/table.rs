@@ -79,7 +79,7 @@ mod tests {
     use crate::command::predict::record;
 
     #[test]
-    fn the_fastest_comes_first_and_one_that_serves_every_call_is_there() {
+    fn the_fastest_comes_first_and_what_is_written_is_read() {
         let machine = Machine::find("loggp").expect("it is built in");
         let cell = |(name, us): (&str, f64), bytes: usize| {
             let call = Call::new(Collective::Allreduce, 4);
