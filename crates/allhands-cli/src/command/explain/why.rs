@@ -100,6 +100,11 @@ pub fn of(explained: &Explanation, nodes: &Nodes) -> Option<String> {
         Candidate::Listed(listed) => {
             let time_us = |ns: u64| ns as f64 * 1e-3;
             let chosen_us = time_us(listed.entry.time_ns?);
+            // A row without a day has what `allhands predict --table` took from a model.
+            let how = match listed.source.ends_with("not measured") {
+                true => "predicted",
+                false => "measured",
+            };
             let others = all.iter().filter_map(|one| match &one.candidate {
                 Candidate::Listed(other) if other != listed => Some(other),
                 _ => None,
@@ -116,14 +121,14 @@ pub fn of(explained: &Explanation, nodes: &Nodes) -> Option<String> {
             let sentence = match timed.min_by_key(|(ns, _)| *ns) {
                 Some((ns, entry)) => {
                     let next = rival(&named(entry), time_us(ns), listed.bytes);
-                    say("measured", &chosen, &next, None)
+                    say(how, &chosen, &next, None)
                 }
                 None => format!(
-                    "{}: {chosen_us:.1} µs measured; no other's time stands there",
+                    "{}: {chosen_us:.1} µs {how}; no other's time stands there",
                     chosen.name
                 ),
             };
-            Some(format!("A measured row decides: {sentence}"))
+            Some(format!("A {how} row decides: {sentence}"))
         }
         _ => {
             let mut predicted = decides.predictions.clone();
