@@ -5,14 +5,13 @@
 //! rank ─ o ─▶ port of the rank ─── L ───▶ port of the rank ─── o ─▶ rank          inside one: its own g + nG
 //! ```
 //!
-//! An interface sends one message at a time and receives one at a time, or, where that is said, all of them at once, each with an equal
-//! part. Nodes may share processors, as virtual machines of one host do:
+//! An interface sends one message at a time and receives one at a time, or, where that is said, all that come to it, interleaved. Nodes may share processors, as virtual machines of one host do:
 //! then each message between nodes has these for a while at each end, one after another, whose ever it is. And a rank that waits may have
 //! to be woken, one after another: those of further messages that come until it is awake wake nobody. What ranks of a node do to each
 //! other's windows counts as messages inside it. With a rank a node that shares nothing it is the flat network with LogGP's
 //! times (C 3.1).
 
-use super::fair::{End, FairPorts};
+use super::inflow::Inflow;
 use super::level::ClusterLevel;
 use super::network::{Envelope, Event, Kind, Network, Task, Work};
 use super::queue::{Moment, Queue};
@@ -85,8 +84,8 @@ pub struct Cluster<L = Reach> {
     node_of: Vec<u32>,
     /// When they are free again, out and in: the ports of the ranks, then the interfaces of the nodes.
     ports: Vec<[Moment; 2]>,
-    /// The same ports, where messages share them.
-    fair: FairPorts,
+    /// What comes to the same ports, where it is interleaved.
+    inflows: Vec<Inflow>,
     /// At the same ports, the other end's port of the last message.
     last: Vec<[u32; 2]>,
     /// When what is shared has done all that it has been given: what messages inside each node share, then what those between nodes do.
@@ -113,8 +112,8 @@ struct Passage {
     /// How long it has what messages share, at each end, and which of these that is.
     shared_ps: u64,
     shared: u32,
-    /// Whether it shares its ports.
-    is_fair: bool,
+    /// Whether it is interleaved with what comes to its receiver's port at the same time.
+    is_interleaved: bool,
     /// Its receiver, and how long it takes to wake that one.
     to: u32,
     wake_ps: u64,
@@ -136,7 +135,7 @@ impl<L: ClusterLevel> Cluster<L> {
             times,
             node_of: node_of.to_vec(),
             ports: vec![[0; 2]; node_of.len() + nodes],
-            fair: FairPorts::new(node_of.len() + nodes),
+            inflows: vec![Inflow::default(); node_of.len() + nodes],
             last: vec![[u32::MAX; 2]; node_of.len() + nodes],
             shared: vec![0; nodes + 1],
             wakes: vec![0; nodes + 1],
@@ -178,7 +177,7 @@ impl<L: ClusterLevel> Cluster<L> {
             gap_again_ps: level.gap_again_ps(kind, bytes),
             shared_ps: level.shared_ps(kind, bytes) + u64::from(is_between) * self.times.shared_ps,
             shared,
-            is_fair: level.is_fair() && level.gap_ps(kind, bytes) > 0,
+            is_interleaved: level.interleaves(),
             to,
             wake_ps: level.wake_ps(kind),
         }
@@ -233,30 +232,6 @@ impl<L: ClusterLevel> Cluster<L> {
         }
     }
 
-    /// A message that is ready begins to go through ports that it shares.
-    fn enter(&mut self, number: u32, queue: &mut Queue<Event<Moving>>) {
-        let (gap_ps, now_ps) = (self.gap_at(number, 0), queue.now_ps());
-        let passage = &mut self.under_way[number as usize];
-        // All together it takes as long as any of its length.
-        passage.latency_ps += passage.gap_ps - gap_ps;
-        let ends = self.fair.enter(passage.ports, (number, gap_ps), now_ps);
-        foresee(&ends, queue);
-    }
-
-    /// The first message of a lane has gone through its ports, if nothing has changed since that was foreseen.
-    fn end(&mut self, foreseen: (u32, u32), queue: &mut Queue<Event<Moving>>) {
-        let now_ps = queue.now_ps();
-        let Some((number, ends)) = self.fair.end(foreseen, now_ps) else {
-            return;
-        };
-        foresee(&ends, queue);
-        queue.push(now_ps, Event::Sent(number));
-        let passage = self.under_way[number as usize];
-        let last_ps = self.heads.entry(passage.ports).or_default();
-        *last_ps = (now_ps + passage.latency_ps).max(*last_ps);
-        queue.push(*last_ps, Event::Inside(Moving::Passed(number)));
-    }
-
     /// A message has come through its receiver's port.
     fn pass(&self, number: u32, here_ps: Moment, queue: &mut Queue<Event<Moving>>) {
         queue.push(
@@ -285,13 +260,6 @@ impl<L: ClusterLevel> Cluster<L> {
     }
 }
 
-/// Has the queue tell when messages are foreseen to have gone.
-fn foresee(ends: &[End], queue: &mut Queue<Event<Moving>>) {
-    for (lane, changes, at_ps) in ends {
-        queue.push(*at_ps, Event::Inside(Moving::Ends(*lane, *changes)));
-    }
-}
-
 /// Where the message with this number comes to.
 #[derive(Clone, Copy, Debug)]
 pub enum Moving {
@@ -299,16 +267,12 @@ pub enum Moving {
     Leaves(u32),
     /// Its receiver's port, with its first byte.
     Comes(u32),
+    /// The same with its last byte, where bytes of others come between.
+    Ends(u32),
     /// What messages share, on its way in.
     Lands(u32),
     /// Its receiver, which may sleep.
     Wakes(u32),
-    /// Ports that it shares.
-    Enters(u32),
-    /// The end of these, for the first message of this lane, if that has changed so often.
-    Ends(u32, u32),
-    /// Its receiver's side of these.
-    Passed(u32),
 }
 
 impl<L: ClusterLevel> Network for Cluster<L> {
@@ -356,10 +320,6 @@ impl<L: ClusterLevel> Network for Cluster<L> {
             let awake_ps = &mut self.awake[message.from as usize];
             *awake_ps = ready_ps.max(*awake_ps);
         }
-        if passage.shared_ps == 0 && passage.is_fair {
-            queue.push(ready_ps, Event::Inside(Moving::Enters(number)));
-            return None;
-        }
         if passage.shared_ps == 0 {
             return Some(self.leave(number, ready_ps, queue));
         }
@@ -371,12 +331,19 @@ impl<L: ClusterLevel> Network for Cluster<L> {
         match stage {
             Moving::Leaves(number) => {
                 let ready_ps = self.share(number, queue.now_ps());
-                if self.under_way[number as usize].is_fair {
-                    queue.push(ready_ps, Event::Inside(Moving::Enters(number)));
-                    return;
-                }
                 let sent_ps = self.leave(number, ready_ps, queue);
                 queue.push(sent_ps, Event::Sent(number));
+            }
+            Moving::Comes(number) if self.under_way[number as usize].is_interleaved => {
+                let port = self.under_way[number as usize].ports[1];
+                self.inflows[port as usize].begin(queue.now_ps());
+                let end_ps = queue.now_ps() + self.gap_at(number, 1);
+                queue.push(end_ps, Event::Inside(Moving::Ends(number)));
+            }
+            Moving::Ends(number) => {
+                let port = self.under_way[number as usize].ports[1];
+                let here_ps = self.inflows[port as usize].end(queue.now_ps());
+                self.pass(number, here_ps, queue);
             }
             Moving::Comes(number) => {
                 let (_, here_ps) = self.occupy(number, 1, queue.now_ps());
@@ -393,9 +360,6 @@ impl<L: ClusterLevel> Network for Cluster<L> {
                     },
                 );
             }
-            Moving::Enters(number) => self.enter(number, queue),
-            Moving::Ends(lane, changes) => self.end((lane, changes), queue),
-            Moving::Passed(number) => self.pass(number, queue.now_ps(), queue),
             Moving::Wakes(number) => {
                 let here_ps = self.wake(number, queue.now_ps());
                 queue.push(here_ps, Event::Arrived(number));

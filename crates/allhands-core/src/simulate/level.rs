@@ -56,8 +56,8 @@ pub trait ClusterLevel {
         0
     }
 
-    /// Whether messages of several ranks at a port share it, instead of taking turns.
-    fn is_fair(&self) -> bool {
+    /// Whether messages that come to a port at once are interleaved there, instead of taking turns.
+    fn interleaves(&self) -> bool {
         false
     }
 
@@ -84,8 +84,8 @@ pub struct Curves {
     pub shared: Curve,
     /// How long it takes to wake a rank that waits, one after another, in picoseconds.
     pub wake_ps: u64,
-    /// Whether messages of several ranks at a port share it, instead of taking turns.
-    pub fair: bool,
+    /// Whether messages that come to a port at once are interleaved there, instead of taking turns.
+    pub interleaves: bool,
     /// What two ranks take that exchange messages, from the start to the end of both; none: as long as what goes one way.
     pub exchange: Option<Curve>,
     /// What is done to windows, where these are memory that the ranks share; elsewhere it goes in messages.
@@ -192,8 +192,8 @@ impl ClusterLevel for Curves {
         }
     }
 
-    fn is_fair(&self) -> bool {
-        self.fair
+    fn interleaves(&self) -> bool {
+        self.interleaves
     }
 
     fn wake_ps(&self, kind: Kind) -> u64 {
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
     use crate::algorithm::microbenchmark::{burst, butterfly, gets, notices, puts};
-    use crate::algorithm::microbenchmark::{round_trip, scatter, train, turns};
+    use crate::algorithm::microbenchmark::{gather, round_trip, scatter, train, turns};
     use crate::call::Call;
     use crate::schedule::{Layout, Plan};
     use crate::simulate::{Cluster, ClusterTimes, simulate};
@@ -228,7 +228,7 @@ mod tests {
             gap_again: None,
             shared: flat(shared_ps),
             wake_ps: 0,
-            fair: false,
+            interleaves: false,
             exchange: None,
             window: Some(WindowCurves {
                 put: rises(7),
@@ -276,18 +276,18 @@ mod tests {
     }
 
     #[test]
-    fn who_is_there_first_may_have_to_share() {
+    fn what_comes_first_may_be_interleaved_with_what_comes_with_it() {
         let mut level = level(0);
         let time = |found, parameters, level: &Curves| time_ps(found, parameters, 100, level);
-        let turned_ps = |level: &Curves| time(&turns::ALGORITHM, "peer=1", level);
+        let answered_ps = |level: &Curves| time(&turns::ALGORITHM, "peer=1", level);
         let way_ps = 30 + 10_000 + 50;
-        assert_eq!(turned_ps(&level), 2 * way_ps);
-        level.fair = true;
-        // The first one began a send's time sooner.
-        assert_eq!(turned_ps(&level), 2 * way_ps + 4000 - 30);
-        // What is all the same takes as long as by turns.
+        assert_eq!(answered_ps(&level), 2 * way_ps + 4000);
+        level.interleaves = true;
+        // Both have come together, so the processor takes both before it answers; the answers go out one after the other.
+        assert_eq!(answered_ps(&level), 2 * way_ps + 2 * 4000 + 50);
+        // All together they take as long as by turns.
         assert_eq!(
-            time(&scatter::ALGORITHM, "many=3", &level),
+            time(&gather::ALGORITHM, "many=3", &level),
             way_ps + 2 * 4000
         );
     }

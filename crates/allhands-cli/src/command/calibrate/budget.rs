@@ -212,6 +212,8 @@ impl Budget {
         };
         let messages = match is_round_trip(question) {
             true => 2.0 * f64::from(question.many),
+            // Two messages and two answers.
+            false if question.name.ends_with("turns") => 4.0,
             false => f64::from(question.many).max(1.0),
         };
         let more_s = (trip_s - first.1).max(0.0) * messages / 2.0;

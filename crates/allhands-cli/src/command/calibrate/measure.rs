@@ -229,6 +229,11 @@ impl Lab<'_> {
             let [each_us, _] = self.further("burst", stride, [1, others], bytes)?;
             burst_us = Some(each_us / f64::from((others + 1) * stride));
         }
+        let mut turns_us = None;
+        if peers > 1 && !is_processors && bytes == PORT_BOUND_BYTES {
+            let us = self.ask("turns", Some(peer), 1, bytes)?.us;
+            turns_us = Some((us - self.call_us).max(0.0));
+        }
         let terms = Terms {
             way_us,
             scatter_us,
@@ -238,6 +243,7 @@ impl Lab<'_> {
             exchange_us,
             shared_us,
             burst_us,
+            turns_us,
         };
         Ok(Point { bytes, terms })
     }
@@ -327,23 +333,12 @@ impl Lab<'_> {
                 false => super::solve::push(&mut file, bytes, terms, overheads),
             }
         }
-        let port_bound = points
-            .iter()
-            .position(|point| point.bytes == PORT_BOUND_BYTES);
-        if let (Some(at), true) = (port_bound, reach.peers > 1 && !reach.is_processors) {
-            file.fair = self.is_fair(reach.peer, points[at], file.gap_us[at])?;
-        }
+
+        file.interleaves = super::solve::interleaves(&file.gap_us, &all);
         if reach.shares_memory {
             file.window = Some(self.window(reach.peer, &file.bytes)?);
         }
         Ok(file)
-    }
-
-    /// Whether two messages share a port: if the first of two comes back, that takes two ways by turns, and as long as a port has it more
-    /// if they share.
-    fn is_fair(&mut self, peer: u32, point: Point, gap_us: f64) -> anyhow::Result<bool> {
-        let us = self.ask("turns", Some(peer), 1, point.bytes)?.us - self.call_us;
-        Ok(gap_us > 0.0 && us > 2.0 * point.terms.way_us + gap_us / 2.0)
     }
 
     /// What puts and gets take of memory that the other rank has just read, or written: the other rank's copies are taken off.

@@ -48,6 +48,7 @@ mod tests {
                 exchange_us: 0.0,
                 shared_us,
                 burst_us: None,
+                turns_us: None,
             },
         };
         let shared = [2.0, 2.0, 90.0, 3.0, 4.0, 0.1, 70.0];

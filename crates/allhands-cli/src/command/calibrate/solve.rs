@@ -4,7 +4,7 @@ use crate::command::paired::median;
 use crate::command::simulate::machine::cluster::LevelFile;
 
 /// What was measured of messages of one length, in microseconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Terms {
     /// One way: os(m) + L(m) + or(m), and twice what it shares.
     pub way_us: f64,
@@ -22,6 +22,8 @@ pub struct Terms {
     pub shared_us: f64,
     /// The same as each rank has many, where that was measured.
     pub burst_us: Option<f64>,
+    /// One from each of two peers at once, each of which is answered, where that was measured.
+    pub turns_us: Option<f64>,
 }
 
 /// How long it takes to wake a rank, one after another: what short messages share if each rank has one, where that is more
@@ -52,6 +54,17 @@ pub fn messages_us(lengths: &[u64], all: &[Terms], wake_us: f64) -> Vec<f64> {
     let (lengths_known, known_us): (Vec<u64>, Vec<f64>) = found.unzip();
     let lines = Lines(&lengths_known, &known_us);
     lengths.iter().map(|bytes| lines.at(*bytes)).collect()
+}
+
+/// Whether messages that come to a port at once are interleaved: both of two are answered after two gaps then, by turns the first one of them
+/// after one.
+pub fn interleaves(gaps_us: &[f64], all: &[Terms]) -> bool {
+    let asked = gaps_us.iter().zip(all);
+    let further = asked.filter_map(|(gap_us, terms)| {
+        let further_us = terms.turns_us? - 2.0 * terms.way_us;
+        (*gap_us > 0.0).then_some(further_us / gap_us)
+    });
+    median(further) > 1.5
 }
 
 /// os and or of a level, in microseconds: the same at all lengths, as in LogGP.
@@ -213,6 +226,24 @@ fn rounded(us: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_are_interleaved_where_answers_wait_for_all_of_them() {
+        let found = |turns_us: [Option<f64>; 4]| {
+            let terms = turns_us.map(|turns_us| Terms {
+                way_us: 10.0,
+                turns_us,
+                ..Terms::default()
+            });
+            interleaves(&[0.0, 8.0, 8.0, 8.0], &terms)
+        };
+        let (turns, interleaved) = (Some(28.5), Some(35.5));
+        assert!(!found([None; 4]));
+        // Nobody waits for a port that nothing has.
+        assert!(!found([interleaved, None, turns, None]));
+        assert!(!found([None, turns, turns, interleaved]));
+        assert!(found([None, interleaved, turns, interleaved]));
+    }
 
     #[test]
     fn a_line_is_found_again() {

@@ -107,6 +107,9 @@ impl Slow {
             Some(_) if question.name.ends_with("round-trip") => {
                 around_s + 2.0 * f64::from(question.many) * self.latency_s + 2.0 * bytes_s
             }
+            Some(_) if question.name.ends_with("turns") => {
+                around_s + 2.0 * self.latency_s + 4.0 * bytes_s
+            }
             Some(_) => around_s + self.latency_s + 1.5 * bytes_s,
             None => around_s,
         }

@@ -1,8 +1,8 @@
-//! Turns: rank 0 sends to two peers at once, and the first sends its message back: by turns that takes two messages' time, and three if
-//! the two share a port.
+//! Turns: two peers send to rank 0 at once, which answers each of them as soon as its message is there. By turns the first answer goes while
+//! the second message comes; messages that are interleaved have both come when the second has.
 //!
 //! ```text
-//! 0 ◀─▶ peer    0 ──▶ peer+1
+//! peer ◀─▶ 0 ◀─▶ peer+1
 //! ```
 //!
 //! Source: after C 3.3, whose ports take turns.
@@ -14,27 +14,28 @@ use crate::schedule::Builder;
 /// The microbenchmark.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "microbenchmark-turns",
-    summary: "rank 0 sends to two peers, of which the first answers",
+    summary: "two peers send to rank 0, which answers each at once",
     keys: &[PEER],
     build,
     ..BASE
 };
 
 fn build(b: &mut Builder) {
-    let (peer, rank) = (peer(b), b.rank());
-    let other = (peer + 1) % b.ranks();
+    let (first, rank) = (peer(b), b.rank());
     let (input, output) = (b.input(), b.output());
-    if rank == 0 {
-        b.send(peer, input.at(peer));
-        if other > 0 {
-            b.send(other, input.at(other));
-        }
-        b.recv(peer, output.at(peer));
-    } else if rank == peer {
-        b.recv(0, output.at(0));
-        b.step();
-        b.send(0, input.at(0));
-    } else if rank == other {
-        b.recv(0, output.at(0));
+    for peer in [first, (first + 1) % b.ranks()] {
+        b.strand(|b| match rank {
+            _ if peer == 0 => (),
+            0 => {
+                b.recv(peer, output.at(peer));
+                b.step();
+                b.send(peer, input.at(peer));
+            }
+            _ if rank == peer => {
+                b.send(0, input.at(0));
+                b.recv(0, output.at(0));
+            }
+            _ => (),
+        });
     }
 }

@@ -179,7 +179,7 @@ fn cluster(node_of: &[u32]) -> Cluster<Curves> {
         gap: curve(gap),
         shared: Curve::new(vec![(0, 0)]).unwrap(),
         wake_ps: 0,
-        fair: false,
+        interleaves: false,
         exchange: None,
         gap_again: None,
         alone: None,

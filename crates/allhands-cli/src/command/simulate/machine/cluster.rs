@@ -56,9 +56,9 @@ pub struct LevelFile {
     pub gap_saturated_us: Vec<f64>,
     /// For how long each message has what all of them share, at both ends.
     pub shared_us: Vec<f64>,
-    /// Whether messages of several ranks at a port share it, instead of taking turns.
+    /// Whether messages that come to a port at once are interleaved there, instead of taking turns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub fair: bool,
+    pub interleaves: bool,
     /// What two ranks take that exchange messages of these lengths, from the start to the end of both; without it as long as one way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchange_us: Vec<f64>,
@@ -259,7 +259,7 @@ impl LevelFile {
             gap_again: gap_again.transpose()?,
             shared: curve("shared_us", &self.shared_us)?,
             wake_ps: picoseconds(self.wake_us),
-            fair: self.fair,
+            interleaves: self.interleaves,
             exchange: exchange.transpose()?,
             window: self.window.as_ref().map(window).transpose()?,
             alone: None,
