@@ -285,10 +285,10 @@ mod tests {
         level.interleaves = true;
         // Both have come together, so the processor takes both before it answers; the answers go out one after the other.
         assert_eq!(answered_ps(&level), 2 * way_ps + 2 * 4000 + 50);
-        // All together they take as long as by turns.
+        // All together they take as long as by turns, but that the processor takes all of them at the end.
         assert_eq!(
             time(&gather::ALGORITHM, "many=3", &level),
-            way_ps + 2 * 4000
+            way_ps + 2 * 4000 + 2 * 50
         );
     }
 
