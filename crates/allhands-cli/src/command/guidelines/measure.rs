@@ -18,6 +18,8 @@ const MORE: f64 = 1.05;
 /// Rounds of both sides.
 const FEWEST_ROUNDS: usize = 4;
 const MOST_ROUNDS: usize = 10;
+/// What takes so many times as long in each of two rounds of one call is no violation, and is not measured any longer.
+const CLEARLY: f64 = 1.5;
 /// How many times its time one may take that is measured again.
 const AGAIN: u32 = 3;
 
@@ -107,16 +109,21 @@ fn both(
     among: &mut Among,
     budget: Duration,
 ) -> anyhow::Result<([Runner; 2], Ratio)> {
-    let rounds = (budget, FEWEST_ROUNDS, MOST_ROUNDS);
-    paired::rounds(&mut sides, among, rounds, Least::Three)?;
-    let [left, right] = &sides;
-    let pairs = left
-        .rounds_us
-        .iter()
-        .copied()
-        .zip(right.rounds_us.iter().copied());
-    let ratio = paired::ratio(pairs)?;
+    paired::rounds(&mut sides, among, (Duration::ZERO, 2, 2), Least::One)?;
+    let is_clear = pairs(&sides).all(|(left, right)| CLEARLY * left < right);
+    if !paired::agreed(among, is_clear)? {
+        sides.iter_mut().for_each(|side| side.rounds_us.clear());
+        let rounds = (budget, FEWEST_ROUNDS, MOST_ROUNDS);
+        paired::rounds(&mut sides, among, rounds, Least::Three)?;
+    }
+    let ratio = paired::ratio(pairs(&sides))?;
     Ok((sides, ratio))
+}
+
+/// What both sides took in each round.
+fn pairs([left, right]: &[Runner; 2]) -> impl Iterator<Item = (f64, f64)> {
+    let (left, right) = (left.rounds_us.iter(), right.rounds_us.iter());
+    left.copied().zip(right.copied())
 }
 
 /// What makes these calls, by whatever is chosen for them.

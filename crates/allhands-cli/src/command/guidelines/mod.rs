@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// take longer (the patterns of PGMPI: Hunold and Carpen-Amarie 2018, after Träff, Gropp, Thakur 2010). Nor should a call take longer than
 /// one with more bytes (monotony), or than two with half as many (split-robustness). Every call is served as if no algorithm were named.
 ///
-/// Both sides are measured by turns, from a common start to the last end. A guideline is violated where the left side takes 5 % longer
+/// Both sides are measured by turns, from a common start to the last end: twice a call each, and longer unless the left side is faster by far. A guideline is violated where the left side takes 5 % longer
 /// and more, and the interval of the ratio (95 of 100 cases, paired by rounds) excludes 1, and both again when it is measured once more,
 /// and then by ranks that are started anew, as how long a short call takes depends on where a start has put its memory. What takes longer
 /// once but not again is counted as noise. What is printed as `once` has yet to be so again. Ranks that somebody else has started are not started anew.

@@ -27,6 +27,8 @@ const FEWEST_ROUNDS: usize = 6;
 const MOST_ROUNDS: usize = 12;
 /// How many times its share a contest may take.
 const PATIENCE: f64 = 1.5;
+/// Between hosts, where calls take long, the first round is of those that are forecast to be the nearest, so many at least.
+const FEWEST_RUNNERS: usize = 3;
 
 /// Measures all of them.
 pub fn all(
@@ -79,17 +81,32 @@ fn candidates(call: Call, bytes: usize, ground: &Ground) -> anyhow::Result<Vec<C
     Ok(cells)
 }
 
+/// What is forecast of a cell.
+fn forecast<'a>(cell: &Cell, compared: &'a [Compared]) -> Option<&'a Compared> {
+    let (name, parameters) = (cell.algorithm.name, &cell.parameters);
+    let mut all = compared.iter();
+    all.find(|found| found.algorithm == name && found.parameters == *parameters)
+}
+
 /// Whether a cell is forecast to take much longer than what is chosen; what is not forecast is not.
 fn is_far(cell: &Cell, chosen: &Cell, compared: &[Compared]) -> bool {
-    let of = |cell: &Cell| {
-        let (name, parameters) = (cell.algorithm.name, &cell.parameters);
-        let mut all = compared.iter();
-        all.find(|found| found.algorithm == name && found.parameters == *parameters)
-    };
-    let (Some(cell), Some(chosen)) = (of(cell), of(chosen)) else {
-        return false;
-    };
-    cell.cost_ns > FAR * chosen.cost_ns
+    match (forecast(cell, compared), forecast(chosen, compared)) {
+        (Some(cell), Some(chosen)) => cell.cost_ns > FAR * chosen.cost_ns,
+        _ => false,
+    }
+}
+
+/// How many of the cells, the nearest first, there is time for in the first round of a contest that has so long.
+fn nearest(cells: &[Cell], compared: &[Compared], budget: Duration) -> usize {
+    let calls = Least::One.iterations() as f64;
+    let patience_s = PATIENCE * FIRST_PART * budget.as_secs_f64();
+    let takes_s = cells.iter().scan(0.0, |all_s, cell| {
+        let time_ns = forecast(cell, compared).map_or(0.0, |found| found.time_ns);
+        *all_s += time_ns * 1e-9 * calls;
+        Some(*all_s)
+    });
+    let fitting = takes_s.take_while(|all_s| *all_s <= patience_s).count();
+    fitting.max(FEWEST_RUNNERS).min(cells.len())
 }
 
 /// How many of `many` runners, the chosen one and another at least, can be measured in the time that is left, each of whose calls takes
@@ -124,7 +141,13 @@ fn contend(
     if let Some(times) = among.comm.network_times() {
         let question = Question::new(call, bytes as u64);
         let compared = compare_between_nodes(&question, &among.comm.nodes(), &times);
-        cells.retain(|cell| !is_far(cell, &chosen, &compared));
+        cells.retain(|cell| !is_far(cell, &chosen, &compared) && !is_chosen(cell));
+        let cost = |cell: &Cell| forecast(cell, &compared).map_or(0.0, |found| found.cost_ns);
+        cells.sort_by(|one, other| cost(one).total_cmp(&cost(other)));
+        // Every rank has its own clock.
+        let mut said = [nearest(&cells, &compared, budget) as u32];
+        among.comm.broadcast(&mut said, 0)?;
+        cells.truncate(said[0] as usize);
     }
     let runner = |cell: Cell| Runner::new(vec![cell], By::Name);
     let mut others: Vec<Runner> = cells
@@ -222,20 +245,46 @@ mod tests {
         assert_eq!(fitting(1, 1e6, Duration::ZERO).0, 1);
     }
 
-    #[test]
-    fn only_what_is_forecast_can_be_far() {
-        let cell = |name| {
-            let found = algorithm::find(Collective::Allreduce, name).expect("it is registered");
-            Cell::regular((found, ""), 8, 64)
-        };
-        let compared = |algorithm, cost_ns| Compared {
+    fn cell(name: &str) -> Cell {
+        let found = algorithm::find(Collective::Allreduce, name).expect("it is registered");
+        Cell::regular((found, ""), 8, 64)
+    }
+
+    fn compared(algorithm: &'static str, cost_ns: f64) -> Compared {
+        Compared {
             algorithm,
             parameters: String::new(),
             time_ns: cost_ns,
             busy_ns: 0.0,
             cost_ns,
             chosen: false,
-        };
+        }
+    }
+
+    #[test]
+    fn where_calls_take_long_the_nearest_are_measured() {
+        let names = [
+            "rabenseifner",
+            "ring",
+            "swing",
+            "recursive-doubling",
+            "all-pairs",
+        ];
+        let cells = names.map(cell);
+        // Two calls of each are 0.2 s.
+        let all = names.map(|name| compared(name, 1e8));
+        let nearest = |seconds| nearest(&cells, &all, Duration::from_secs_f64(seconds));
+        assert_eq!(nearest(100.0), 5);
+        // 1.5 times 0.3 of 2 s are 0.9 s.
+        assert_eq!(nearest(2.0), 4);
+        assert_eq!(nearest(0.1), 3);
+        // What is not forecast is measured as long as there is time.
+        assert_eq!(super::nearest(&cells, &[], Duration::ZERO), 5);
+        assert_eq!(super::nearest(&cells[..1], &all, Duration::ZERO), 1);
+    }
+
+    #[test]
+    fn only_what_is_forecast_can_be_far() {
         let all = [compared("ring", 41.0), compared("rabenseifner", 20.0)];
         let chosen = cell("rabenseifner");
         assert!(is_far(&cell("ring"), &chosen, &all));

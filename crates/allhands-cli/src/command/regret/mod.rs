@@ -21,8 +21,9 @@ use std::time::Duration;
 /// the chosen one take, by the other half. So the best is not whoever was lucky, and a regret may be less than nothing. It counts
 /// where the interval of the ratio (95 of 100 cases, paired by rounds) excludes 1; others are taken for 0 in the last line.
 ///
-/// Between hosts what is forecast to take twice as long as what is chosen is left out. Where calls take long for the time there is, fewer of
-/// them are made in a round, and then fewer algorithms are measured again: what is chosen and the best other at least.
+/// Between hosts what is forecast to take twice as long as what is chosen is left out. Where calls take long for the time there is, only what is
+/// forecast to be the nearest is measured at all, three others at least, fewer calls are made in a round, and then fewer algorithms are measured
+/// again: what is chosen and the best other at least.
 ///
 /// Ranks are processes that share memory (--transport shm, two if nothing is said), or are on hosts, or on pretended ones, as for
 /// `allhands bench`.

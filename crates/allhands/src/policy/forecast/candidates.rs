@@ -34,9 +34,9 @@ pub(super) fn may_serve(
     question: &Question,
     (nodes, places): (&Nodes, &Places),
 ) -> bool {
-    let asks = algorithm.requires.contains(&Requirement::Nodes);
+    // With a rank a node what is made of others is what the leaders do, which is a candidate by itself.
     let mut sizes = nodes.innermost(question.call.ranks).into_iter();
-    let layers = !asks || sizes.any(|size| size > 1);
+    let layers = algorithm.layers.is_none() || sizes.any(|size| size > 1);
     may_serve_anywhere(algorithm, question) && layers && serves(algorithm, shape, places)
 }
 

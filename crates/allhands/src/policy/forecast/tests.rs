@@ -42,6 +42,24 @@ fn long_vectors_come_near_the_bound() {
 }
 
 #[test]
+fn few_messages_are_the_best_where_all_of_a_burst_wait_for_one_another() {
+    let nodes: Nodes = "13x1".parse().unwrap();
+    let question = Question::new(Call::new(Collective::Allgather, 13), 8);
+    let places = Places::of(&nodes, 13);
+    let of = |burst_overhead_ns| {
+        let times = NetworkTimes {
+            burst_overhead_ns,
+            ..SLOW
+        };
+        let chosen = Forecast::new(&times).choose(&question, (&nodes, &places));
+        chosen.expect("something serves it").0.name
+    };
+    // 24 messages in all, though the nodes have a rank each.
+    assert_eq!(of(100_000.0), "smp-gather-broadcast");
+    assert_ne!(of(SLOW.burst_overhead_ns), "smp-gather-broadcast");
+}
+
+#[test]
 fn a_pipeline_has_as_many_segments_as_are_best_for_it() {
     const MB: u64 = 1 << 20;
     // Two messages and one transfer of the vector; no registered number of segments comes as near.
