@@ -60,7 +60,7 @@ pub use operator::{
 pub use policy::Policy;
 pub use request::{Persistent, Request, Scope};
 pub use shared::Shared;
-pub use transport::{MessageError, TransportError, net};
+pub use transport::{MessageError, TransportError, Waits, net};
 pub use values::Blocks;
 
 // The crates whose types and traits stand in this one's interface.

@@ -45,7 +45,24 @@ impl Communicator {
     /// [`Error::Launch`] if the launcher's word makes no sense, or the process has asked before; [`Error::Policy`] on every
     /// rank if the table that is installed on this machine is broken; otherwise as any call: every rank must ask.
     pub fn world() -> Result<Communicator, Error> {
-        let place = match launch::whereabouts()? {
+        Communicator::there(launch::whereabouts()?)
+    }
+
+    /// The communicator of ranks that tell one another where they are by an exchange of their program's own, such as a store of keys and values:
+    /// all of them call this with one, and nothing of the environment says who they are.
+    ///
+    /// A process may do so several times, with the same ranks or others. What each time maps, address space for the most part, stays mapped
+    /// until it ends. The rest is as for [`Communicator::world`].
+    ///
+    /// # Errors
+    /// As [`Communicator::world`], and those of the exchange.
+    pub fn meet(exchange: &mut dyn launch::Exchange) -> Result<Communicator, Error> {
+        Communicator::there(launch::whereabouts_among(exchange)?)
+    }
+
+    /// The communicator of the ranks that are wherever this one is.
+    fn there(whereabouts: Whereabouts) -> Result<Communicator, Error> {
+        let place = match whereabouts {
             Whereabouts::Alone => {
                 let endpoint = Endpoint::new(SharedSegment::new(1)?, 0)?;
                 return Ok(Communicator::new(endpoint, policy::installed()?, false));
@@ -161,4 +178,43 @@ pub(crate) fn join(place: &Place) -> Result<Endpoint, Error> {
 fn allow_reading() {
     // SAFETY: sets an attribute of this process; where the system does not know it, nothing happens, and nothing need.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sum;
+    use crate::launch::LaunchError;
+    use std::collections::BTreeMap;
+
+    /// What one rank puts.
+    #[derive(Default)]
+    struct Own(BTreeMap<String, String>);
+
+    impl launch::Exchange for Own {
+        fn rank_and_ranks(&self) -> (u32, u32) {
+            (0, 1)
+        }
+
+        fn put(&mut self, key: &str, value: &str) -> Result<(), LaunchError> {
+            self.0.insert(key.into(), value.into());
+            Ok(())
+        }
+
+        fn fence(&mut self) -> Result<(), LaunchError> {
+            Ok(())
+        }
+
+        fn get(&mut self, _: u32, key: &str) -> Result<String, LaunchError> {
+            Ok(self.0[key].clone())
+        }
+    }
+
+    #[test]
+    fn a_process_may_meet_others_several_times() {
+        for _ in 0..2 {
+            let comm = Communicator::meet(&mut Own::default()).unwrap();
+            assert_eq!(comm.allreduce_value(comm.rank() + 7, Sum).unwrap(), 7);
+        }
+    }
 }

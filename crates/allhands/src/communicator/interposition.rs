@@ -26,6 +26,12 @@ pub trait Interposition: Sealed {
     /// The hook must not call this communicator, nor panic.
     fn set_while_waiting(&self, hook: Option<fn()>);
 
+    /// Has `hook` asked every few milliseconds while this rank waits for others in a call whether it is to give up. If so, the call ends with
+    /// [`TransportError::GaveUp`](crate::TransportError::GaveUp), and the communicator has stopped. Communicators made of this one inherit it.
+    ///
+    /// The hook must not call this communicator, nor panic.
+    fn set_interrupt(&self, hook: Option<fn() -> bool>);
+
     /// Lets what is scattered, or gathered with counts of its own, be shorter than the receiver has room for, where it comes
     /// straight from its sender, and has `hook` told of memory, by address and length, that is then left as it is, perhaps more
     /// than once; with none, which is so at first, it is an error. What has no length at all is never sent, and waited for.
@@ -56,6 +62,25 @@ pub trait Interposition: Sealed {
         operation: &Operation<'_>,
         end: impl FnOnce() -> Arc<End>,
     ) -> Result<NonblockingStart, Error>;
+
+    /// Starts a call as [`Communicator::start`] does, and gives the number by which [`has_ended`](Interposition::has_ended) and
+    /// [`end`](Interposition::end) know it.
+    ///
+    /// # Errors
+    /// As [`Communicator::start`]; no call is under way then.
+    ///
+    /// # Safety
+    /// The operation's buffers and operator stay valid and untouched until [`end`](Interposition::end) has returned, or for ever.
+    unsafe fn begin(&self, operation: &Operation<'_>) -> Result<usize, Error>;
+
+    /// Whether a started call has ended, well or not; takes all calls further.
+    fn has_ended(&self, number: usize) -> bool;
+
+    /// Waits for a started call, whose number may then be another's.
+    ///
+    /// # Errors
+    /// What stopped the call.
+    fn end(&self, number: usize) -> Result<(), Error>;
 
     /// Takes all calls that are under way as far as they go, without waiting.
     fn advance(&self);
@@ -131,6 +156,10 @@ impl Interposition for Communicator {
         self.inner.take().endpoint.set_while_waiting(hook);
     }
 
+    fn set_interrupt(&self, hook: Option<fn() -> bool>) {
+        self.inner.take().endpoint.is_interrupted = hook;
+    }
+
     fn set_left_alone(&self, hook: Option<fn(*mut u8, usize)>) {
         let endpoint = &mut self.inner.take().endpoint;
         endpoint.left_alone = hook;
@@ -160,6 +189,19 @@ impl Interposition for Communicator {
         let rank = (self.rank, self.size);
         // SAFETY: the caller's promise.
         unsafe { self.inner.take().try_begin(operation, rank, end) }
+    }
+
+    unsafe fn begin(&self, operation: &Operation<'_>) -> Result<usize, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { Communicator::begin(self, operation) }
+    }
+
+    fn has_ended(&self, number: usize) -> bool {
+        self.test_active(number)
+    }
+
+    fn end(&self, number: usize) -> Result<(), Error> {
+        self.wait_active(number)
     }
 
     fn advance(&self) {
@@ -243,5 +285,87 @@ impl Interposition for Communicator {
     #[cold]
     fn spread(&self) {
         self.inner.take().endpoint.spread();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Sum, TransportError, operation, threads};
+    use std::time::Duration;
+
+    #[test]
+    fn started_calls_are_known_by_their_numbers() {
+        let ended = threads::run(2, |comm| {
+            let mut buffers = [[comm.rank() + 1; 3], [10 * comm.rank(); 3]];
+            let numbers: Vec<usize> = buffers
+                .iter_mut()
+                .map(|buffer| {
+                    let sum = operation::allreduce_in_place(buffer, &Sum);
+                    // SAFETY: the buffers outlive the calls, which are ended below.
+                    unsafe { Interposition::begin(&comm, &sum) }.unwrap()
+                })
+                .collect();
+            while !comm.has_ended(numbers[1]) {
+                std::thread::yield_now();
+            }
+            numbers.iter().for_each(|number| comm.end(*number).unwrap());
+            buffers
+        });
+        assert_eq!(ended.unwrap(), [[[3; 3], [10; 3]]; 2]);
+    }
+
+    #[test]
+    fn who_is_interrupted_gives_up_and_says_for_whom_it_waited() {
+        let ended = threads::run(3, |comm| {
+            if comm.rank() == 2 {
+                std::thread::sleep(Duration::from_millis(200));
+                return comm.barrier();
+            }
+            if comm.rank() == 0 {
+                comm.set_interrupt(Some(|| true));
+            }
+            comm.barrier()
+        });
+        let said: Vec<String> = ended
+            .unwrap()
+            .into_iter()
+            .map(|ended| ended.unwrap_err().to_string())
+            .collect();
+        assert!(
+            said[0].ends_with("rank 2, and was interrupted"),
+            "{}",
+            said[0]
+        );
+        for other in &said[1..] {
+            assert!(
+                other.starts_with("stopped by an error that rank 0 found"),
+                "{other}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_communicator_made_of_one_that_gives_up_does_so_too() {
+        let ended = threads::run(2, |comm| {
+            comm.set_timeout(Some(Duration::from_millis(20)));
+            let heir = comm.dup().unwrap();
+            if comm.rank() == 1 {
+                std::thread::sleep(Duration::from_millis(300));
+                return None;
+            }
+            Some(heir.barrier())
+        });
+        let ended = ended.unwrap().swap_remove(0).unwrap();
+        let Err(Error::Transport(TransportError::GaveUp {
+            rank,
+            interrupted,
+            waits,
+        })) = ended
+        else {
+            panic!("{ended:?}");
+        };
+        assert_eq!((rank, interrupted, waits.missing), (0, false, vec![1]));
+        assert!(waits.since >= Duration::from_millis(20));
     }
 }

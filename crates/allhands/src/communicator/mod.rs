@@ -212,6 +212,33 @@ impl Communicator {
         self.inner.take().endpoint.report_waits_after(after);
     }
 
+    /// After how long a wait for other ranks ends with an error that says who has not come
+    /// ([`TransportError::GaveUp`](crate::TransportError::GaveUp)); `None`, as at first: never.
+    ///
+    /// The communicator has stopped then, for all ranks. Each rank may say something else; communicators made of this one inherit it.
+    ///
+    /// ```
+    /// use allhands::threads;
+    /// use std::time::Duration;
+    ///
+    /// let said = threads::run(2, |comm| {
+    ///     comm.set_timeout(Some(Duration::from_millis(50)));
+    ///     match comm.rank() {
+    ///         0 => comm.barrier().unwrap_err().to_string(),
+    ///         _ => {
+    ///             std::thread::sleep(Duration::from_secs(1));
+    ///             comm.barrier().unwrap_err().to_string()
+    ///         }
+    ///     }
+    /// })?;
+    /// assert!(said[0].ends_with("in barrier for rank 1, and gave up then"), "{}", said[0]);
+    /// assert!(said[1].starts_with("stopped by an error that rank 0 found"), "{}", said[1]);
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    pub fn set_timeout(&self, after: Option<Duration>) {
+        self.inner.take().endpoint.timeout = after;
+    }
+
     /// Whether this process counts more ranks than cores.
     #[cfg(target_os = "linux")]
     pub(crate) fn is_segment_oversubscribed(&self) -> bool {

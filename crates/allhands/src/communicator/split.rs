@@ -219,6 +219,8 @@ impl Communicator {
         new.set_while_waiting(inner.endpoint.while_waiting());
         new.set_left_alone(inner.endpoint.left_alone);
         new.report_waits_after(inner.endpoint.report_after());
+        new.set_timeout(inner.endpoint.timeout);
+        new.set_interrupt(inner.endpoint.is_interrupted);
         new.set_torus(inner.torus.and_then(|torus| torus.among(members)))?;
         let mut heir = new.inner.take();
         heir.forecast = inner.forecast.as_ref().map(Forecast::another);

@@ -1,4 +1,4 @@
-//! The exchange by which ranks under a process manager find one another.
+//! The exchange by which ranks find one another: that of a process manager, or of a program that has started them by itself.
 //!
 //! ```text
 //! every rank:  put where it is   fence         fence  get the verdict, open rank 0's segment  fence
@@ -14,15 +14,31 @@ use super::{Environment, LaunchError, Roll, Segment};
 use rustix::fd::AsRawFd;
 use std::net::TcpListener;
 
-/// What a process manager offers: values that a rank puts can be got by all after a fence.
-pub(super) trait Exchange: Send {
+/// What a process manager offers, or a store of keys and values: what a rank puts can be got by all after a fence.
+pub trait Exchange: Send {
+    /// Which rank this process is, and how many there are.
     fn rank_and_ranks(&self) -> (u32, u32);
+
+    /// Tells the others a value, of at most 255 bytes without blanks; each key is put once.
+    ///
+    /// # Errors
+    /// When it cannot be told.
     fn put(&mut self, key: &str, value: &str) -> Result<(), LaunchError>;
+
+    /// Waits until every rank has come to its fence, of this number among all of them; what was put before can be got after it.
+    ///
+    /// # Errors
+    /// When a rank does not come.
     fn fence(&mut self) -> Result<(), LaunchError>;
+
     /// A value that rank `from` has put.
+    ///
+    /// # Errors
+    /// When it cannot be had.
     fn get(&mut self, from: u32, key: &str) -> Result<String, LaunchError>;
+
     /// Says that this process is done; whether anybody hears it does not matter any more.
-    fn finalize(&mut self);
+    fn finalize(&mut self) {}
 }
 
 const VERDICT: &str = "allhands-segment";

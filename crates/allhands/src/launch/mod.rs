@@ -24,6 +24,7 @@ mod segment;
 mod session;
 
 pub use error::LaunchError;
+pub use exchange::Exchange;
 pub use how::How;
 pub use nodes::Nodes;
 pub use roll::{MAX_RANKS, ROLL_BYTES, Roll, Standing};
@@ -100,7 +101,7 @@ pub enum Launcher {
     Pmix,
     /// Whoever set [`RENDEZVOUS`] and the rest; it tells nobody how a rank ended.
     Rendezvous,
-    /// Another library of the process, which made the [`Place`]; it tells nobody how a rank ended.
+    /// Another part of the process, which made the [`Place`], or an [`Exchange`]; it tells nobody how a rank ended.
     Library,
 }
 
@@ -217,8 +218,24 @@ fn managed(
     launcher: Launcher,
     environment: Environment<'_>,
 ) -> Result<Found, LaunchError> {
-    let (rank, ranks) = session.rank_and_ranks();
-    let whereabouts = match exchange::share(&mut *session, environment)? {
+    let whereabouts = among(&mut *session, launcher, environment)?;
+    Ok((whereabouts, Some(session)))
+}
+
+/// Where this process is among ranks that an exchange brings together.
+pub(crate) fn whereabouts_among(exchange: &mut dyn Exchange) -> Result<Whereabouts, LaunchError> {
+    among(exchange, Launcher::Library, &|name| {
+        std::env::var(name).ok()
+    })
+}
+
+fn among(
+    exchange: &mut dyn Exchange,
+    launcher: Launcher,
+    environment: Environment<'_>,
+) -> Result<Whereabouts, LaunchError> {
+    let (rank, ranks) = exchange.rank_and_ranks();
+    Ok(match exchange::share(exchange, environment)? {
         exchange::Common::Segment(segment) => Whereabouts::Place(Place {
             rank,
             ranks,
@@ -237,8 +254,7 @@ fn managed(
             let cluster = rendezvous::meet(&settings, means, environment)?;
             Whereabouts::Cluster(Arc::new(cluster))
         }
-    };
-    Ok((whereabouts, Some(session)))
+    })
 }
 
 /// The segment that [`SEGMENT`] says.

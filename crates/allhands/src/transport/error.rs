@@ -1,6 +1,6 @@
 //! What can go wrong between ranks.
 
-use crate::transport::Signature;
+use crate::transport::{Signature, Waits};
 use allhands_core::call::Collective;
 
 /// An error of a call in progress; the communicator is of no further use after it.
@@ -158,6 +158,16 @@ pub enum TransportError {
         rank: u32,
         /// What the others call.
         collective: Collective,
+    },
+    /// A rank gave up its wait in a call, as its time was up or it was interrupted.
+    #[error("{}, and {}", waits.describe(&[*rank]), match interrupted { true => "was interrupted", false => "gave up then" })]
+    GaveUp {
+        /// The rank.
+        rank: u32,
+        /// Whether it was interrupted; otherwise its time was up.
+        interrupted: bool,
+        /// In which call it waited, how long and for whom.
+        waits: Waits,
     },
     /// A rank dropped a call that was under way.
     #[error("rank {rank} dropped a call before it was complete")]

@@ -1,10 +1,12 @@
-//! Overdue: how a rank that has waited for long in a call says so, and for whom it waits.
+//! Overdue: how a rank that has waited for long in a call says so, and for whom it waits; and how it gives up.
 //!
 //! Nobody counts for it: the rank that has waited long already looks, between two sleeps, who has not come to its call.
 
-use crate::transport::Waits;
 use crate::transport::endpoint::state::endpoint::Endpoint;
+use crate::transport::shm::failure::fault::{Fault, GaveUp};
 use crate::transport::shm::segment::shared_segment::SharedSegment;
+use crate::transport::{TransportError, Waits};
+use allhands_core::call::Collective;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,14 +27,20 @@ pub(crate) struct Overdue {
 
 impl Overdue {
     /// Says what is due of a wait in call `call`.
-    pub(crate) fn look(&mut self, endpoint: &Endpoint, call: u64) {
+    ///
+    /// # Errors
+    /// [`TransportError::GaveUp`], if the wait is to last no longer.
+    pub(crate) fn look(&mut self, endpoint: &Endpoint, call: u64) -> Result<(), TransportError> {
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+        if let Some(interrupted) = endpoint.gives_up(waited) {
+            return Err(endpoint.give_up(call, waited, interrupted));
+        }
         if waited < self.next.max(NOTED_EVERY) {
-            return;
+            return Ok(());
         }
         self.next = waited + NOTED_EVERY;
         let Some(stamp) = endpoint.segment.record(endpoint.rank).entry(call) else {
-            return;
+            return Ok(());
         };
         let collective = endpoint.segment.signature(endpoint.rank, &stamp).collective;
         let here = endpoint.missing_here(call);
@@ -46,7 +54,7 @@ impl Overdue {
             self.noted.get_or_insert_with(noted);
         }
         if waited < endpoint.report_after || !endpoint.is_first_to_report(call, waited) {
-            return;
+            return Ok(());
         }
         let mut missing: Vec<u32> = here
             .iter()
@@ -55,6 +63,7 @@ impl Overdue {
         missing.extend(endpoint.missing_elsewhere(call));
         missing.sort_unstable();
         endpoint.report_wait(&Waits::new(collective, waited, &missing));
+        Ok(())
     }
 }
 
@@ -75,6 +84,41 @@ impl Endpoint {
     /// What [`Endpoint::report_waits_after`] was told last.
     pub(crate) fn report_after(&self) -> Duration {
         self.report_after
+    }
+
+    /// Whether a wait that has lasted so long is to be given up, and if so whether as it was interrupted.
+    fn gives_up(&self, waited: Duration) -> Option<bool> {
+        if self.is_interrupted.is_some_and(|asked| asked()) {
+            return Some(true);
+        }
+        self.timeout
+            .is_some_and(|timeout| waited >= timeout)
+            .then_some(false)
+    }
+
+    /// Stops the communicator from call `call` on, as this rank waits no longer for who has not come to it.
+    #[cold]
+    fn give_up(&self, call: u64, waited: Duration, interrupted: bool) -> TransportError {
+        let stamp = self.segment.record(self.rank).entry(call);
+        let signature = stamp.map(|stamp| self.segment.signature(self.rank, &stamp));
+        let mut all = self.missing_here(call);
+        if let Some(cluster) = &self.cluster {
+            let elsewhere = self.missing_elsewhere(call);
+            all.extend(elsewhere.iter().map(|rank| cluster.numbers[*rank as usize]));
+        }
+        let mut missing = [0; GaveUp::NAMED];
+        for (place, rank) in missing.iter_mut().zip(&all) {
+            *place = *rank;
+        }
+        let fault = Fault::GaveUp(GaveUp {
+            rank: self.rank,
+            collective: signature.map_or(Collective::Barrier, |signature| signature.collective),
+            interrupted,
+            waited,
+            missing,
+            missing_in_all: all.len() as u32,
+        });
+        self.segment.poison_from(call, self.rank, fault)
     }
 
     /// Whether it falls to this rank to say that it has waited: to one rank, and again only when the time has doubled, so that

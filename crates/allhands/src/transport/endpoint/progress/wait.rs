@@ -51,8 +51,7 @@ where
 
     fn check(&mut self, endpoint: &mut Endpoint) -> Result<(), TransportError> {
         endpoint.check(self.call)?;
-        self.overdue.look(endpoint, self.call);
-        Ok(())
+        self.overdue.look(endpoint, self.call)
     }
 
     fn tell(&self, endpoint: &Endpoint, cluster: &Cluster) {

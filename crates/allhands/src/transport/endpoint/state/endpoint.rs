@@ -61,6 +61,9 @@ pub struct Endpoint {
     pub(crate) looked_out: Option<Instant>,
     /// After how long it says that it waits.
     pub(crate) report_after: Duration,
+    /// After how long it gives a wait up, if ever, and what it asks whether it is to give one up now.
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) is_interrupted: Option<fn() -> bool>,
     /// The way to other nodes, if there are some.
     pub(crate) cluster: Option<Arc<Cluster>>,
 }
@@ -112,6 +115,8 @@ impl Endpoint {
             left_alone: None,
             looked_out: None,
             report_after: REPORT_AFTER,
+            timeout: None,
+            is_interrupted: None,
             cluster: None,
             segment,
         })

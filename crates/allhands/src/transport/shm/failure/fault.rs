@@ -67,6 +67,60 @@ pub(crate) enum Fault {
         rank: u32,
         collective: Collective,
     },
+    GaveUp(GaveUp),
+}
+
+/// A wait that a rank gave up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GaveUp {
+    pub(crate) rank: u32,
+    pub(crate) collective: Collective,
+    /// Whether it was interrupted; otherwise its time was up.
+    pub(crate) interrupted: bool,
+    pub(crate) waited: Duration,
+    /// The ranks that had not come, the first of `missing_in_all`.
+    pub(crate) missing: [u32; GaveUp::NAMED],
+    pub(crate) missing_in_all: u32,
+}
+
+impl GaveUp {
+    /// The most ranks that are named.
+    pub(crate) const NAMED: usize = 10;
+
+    fn words(&self) -> [u64; WORDS] {
+        let mut words = [0; WORDS];
+        words[0] = 12;
+        words[1] = u64::from(self.rank) << 32 | number(self.collective);
+        words[2] = (self.waited.as_millis() as u64) << 1 | u64::from(self.interrupted);
+        words[3] = u64::from(self.missing_in_all);
+        for (word, pair) in words[4..].iter_mut().zip(self.missing.chunks(2)) {
+            *word = u64::from(pair[0]) << 32 | u64::from(pair[1]);
+        }
+        words
+    }
+
+    fn from_words(words: &[u64; WORDS]) -> Option<GaveUp> {
+        let half = |at: usize| (words[4 + at / 2] >> (32 * (1 - at % 2))) as u32;
+        Some(GaveUp {
+            rank: (words[1] >> 32) as u32,
+            collective: *Collective::ALL.get(words[1] as u32 as usize)?,
+            interrupted: words[2] & 1 == 1,
+            waited: Duration::from_millis(words[2] >> 1),
+            missing: std::array::from_fn(half),
+            missing_in_all: words[3] as u32,
+        })
+    }
+
+    /// Those of the missing ranks that are named.
+    pub(crate) fn named(&self) -> &[u32] {
+        &self.missing[..GaveUp::NAMED.min(self.missing_in_all as usize)]
+    }
+}
+
+/// The number of a collective among all.
+fn number(collective: Collective) -> u64 {
+    let found = Collective::ALL.iter().position(|c| *c == collective);
+    found.unwrap_or_default() as u64
 }
 
 impl Fault {
@@ -119,9 +173,9 @@ impl Fault {
             Fault::Network { rank, lost } => put(&[9, pair(rank, lost)]),
             Fault::HostLost { rank, lost } => put(&[11, pair(rank, lost)]),
             Fault::Refused { rank, collective } => {
-                let number = Collective::ALL.iter().position(|c| *c == collective);
-                put(&[10, pair(rank, number.unwrap_or_default() as u32)]);
+                put(&[10, pair(rank, number(collective) as u32)]);
             }
+            Fault::GaveUp(wait) => put(&wait.words()),
         }
         words
     }
@@ -142,6 +196,13 @@ impl Fault {
             | Fault::Dropped { rank }
             | Fault::Window { rank, .. }
             | Fault::Refused { rank, .. } => *rank = number(*rank),
+            Fault::GaveUp(wait) => {
+                let named = GaveUp::NAMED.min(wait.missing_in_all as usize);
+                wait.rank = number(wait.rank);
+                for rank in &mut wait.missing[..named] {
+                    *rank = number(*rank);
+                }
+            }
         }
         self
     }
@@ -155,7 +216,8 @@ impl Fault {
             | Fault::Dropped { rank }
             | Fault::Network { rank, .. }
             | Fault::HostLost { rank, .. }
-            | Fault::Refused { rank, .. } => rank,
+            | Fault::Refused { rank, .. }
+            | Fault::GaveUp(GaveUp { rank, .. }) => rank,
             Fault::Mismatch { .. }
             | Fault::Length { .. }
             | Fault::Unreachable { .. }
@@ -203,6 +265,7 @@ impl Fault {
                 rank,
                 collective: *Collective::ALL.get(other as usize)?,
             },
+            12 => Fault::GaveUp(GaveUp::from_words(words)?),
             _ => return None,
         })
     }
@@ -335,6 +398,14 @@ mod tests {
                 rank: 6,
                 collective: Collective::Scan,
             },
+            Fault::GaveUp(GaveUp {
+                rank: 3,
+                collective: Collective::Barrier,
+                interrupted: true,
+                waited: Duration::from_millis(2500),
+                missing: [0, 1, 2, 4, 70_000, 0, 0, 0, 0, 9],
+                missing_in_all: 5,
+            }),
         ];
         for fault in faults {
             // SAFETY: zeros are an empty board: it is atomics alone.

@@ -1,10 +1,10 @@
 //! Faults of a shared segment: what stops its communicator, a dead rank among it, and the error that each rank hears of it.
 
-use crate::transport::TransportError;
-use crate::transport::shm::failure::fault::Fault;
+use crate::transport::shm::failure::fault::{Fault, GaveUp};
 use crate::transport::shm::failure::member::{Presence, Stamp};
 use crate::transport::shm::failure::refusals::Refusals;
 use crate::transport::shm::segment::shared_segment::SharedSegment;
+use crate::transport::{TransportError, Waits};
 
 /// What is said when the host of a rank of the communicator answers no more.
 pub(crate) type LossOfHost = Box<dyn Fn(u32) -> String + Send + Sync>;
@@ -125,6 +125,7 @@ impl SharedSegment {
                 rank: name(rank),
                 collective,
             },
+            Fault::GaveUp(wait) => gave_up(wait, name),
         }
     }
 
@@ -189,6 +190,20 @@ impl SharedSegment {
             Some((dead, how)) => Err(self.poison(rank, Fault::Died { rank: dead, how })),
             None => Ok(()),
         }
+    }
+}
+
+/// A wait that was given up, with the numbers that ranks have in the communicator.
+fn gave_up(wait: GaveUp, name: impl Fn(u32) -> u32) -> TransportError {
+    TransportError::GaveUp {
+        rank: name(wait.rank),
+        interrupted: wait.interrupted,
+        waits: Waits {
+            collective: wait.collective,
+            since: wait.waited,
+            missing: wait.named().iter().map(|rank| name(*rank)).collect(),
+            missing_in_all: wait.missing_in_all,
+        },
     }
 }
 
