@@ -253,7 +253,8 @@ impl<L: ClusterLevel> Cluster<L> {
             // Messages between the same ranks arrive in their order.
             let last_ps = self.heads.entry(passage.ports).or_default();
             head_ps = head_ps.max(*last_ps);
-            *last_ps = head_ps;
+            // Ports that take turns keep it; of those that interleave one message's first byte comes after the last one's last.
+            *last_ps = head_ps + u64::from(passage.is_interleaved) * (sent_ps - from_ps);
         }
         queue.push(head_ps, Event::Inside(Moving::Comes(number)));
         sent_ps

@@ -285,6 +285,9 @@ mod tests {
         level.interleaves = true;
         // Both have come together, so the processor takes both before it answers; the answers go out one after the other.
         assert_eq!(answered_ps(&level), 2 * way_ps + 2 * 4000 + 50);
+        // What follows a message of the same two ranks does not overtake it.
+        let train_ps = |level: &Curves| time(&train::ALGORITHM, "many=5", level);
+        assert_eq!(train_ps(&level), train_ps(&self::level(0)));
         // All together they take as long as by turns, but that the processor takes all of them at the end.
         assert_eq!(
             time(&gather::ALGORITHM, "many=3", &level),

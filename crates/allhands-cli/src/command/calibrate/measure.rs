@@ -333,7 +333,6 @@ impl Lab<'_> {
                 false => super::solve::push(&mut file, bytes, terms, overheads),
             }
         }
-
         file.interleaves = super::solve::interleaves(&file.gap_us, &all);
         if reach.shares_memory {
             file.window = Some(self.window(reach.peer, &file.bytes)?);
