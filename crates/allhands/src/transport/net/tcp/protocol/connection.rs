@@ -165,6 +165,15 @@ impl Outbound {
         self.greeting.is_some() || self.next < self.frames.len()
     }
 
+    /// The message whose memory is written next, unless that is something else.
+    #[must_use]
+    pub fn next_send(&self) -> Option<u32> {
+        match self.greeting {
+            None => self.frames.get(self.next)?.send(),
+            Some(_) => None,
+        }
+    }
+
     /// The bytes that wait to be written.
     #[must_use]
     pub fn unwritten_bytes(&self) -> usize {

@@ -5,6 +5,7 @@ use super::frame::{HEADER_BYTES, Header, Kind};
 use super::matching::{End, Key};
 use super::memory::Span;
 use super::settings::Settings;
+use std::time::Duration;
 
 /// A message that is sent, or a put, until that has ended and it was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,10 @@ pub struct Outgoing {
     pub unwritten: u32,
     /// How many of its frames are not acknowledged.
     pub unacknowledged: u32,
+    /// Its number in the line of long messages; 0 of one that has not stood there.
+    pub serial: u64,
+    /// When it began to leave.
+    pub left: Duration,
     /// How it ended.
     pub end: Option<End>,
 }
@@ -56,6 +61,8 @@ impl Outgoing {
             part_bytes: span.bytes.max(1),
             unwritten: 0,
             unacknowledged: 0,
+            serial: 0,
+            left: Duration::ZERO,
             end: None,
         }
     }

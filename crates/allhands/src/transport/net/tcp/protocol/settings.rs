@@ -9,6 +9,9 @@ const MOST_UNEXPECTED_BYTES: u32 = 64 << 20;
 /// The longest message that is sent without a grant in any job, in bytes.
 const MOST_EAGER_BYTES: u32 = 1 << 20;
 
+/// How many of the longest ones a rank keeps for each other at least: more than direct algorithms have under way between two ranks.
+const LEAST_EAGER: u32 = 5;
+
 /// What can be chosen; all ranks of a job choose alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -77,11 +80,10 @@ impl Settings {
     pub fn of_job(ranks: u32) -> Settings {
         let least = Settings::default();
         let others = ranks.saturating_sub(1).max(1);
-        let parts = least.unexpected_bytes / least.eager_bytes;
         let unexpected_bytes = (MOST_UNEXPECTED_BYTES / others)
-            .clamp(least.unexpected_bytes, parts * MOST_EAGER_BYTES);
+            .clamp(least.unexpected_bytes, MOST_UNEXPECTED_BYTES / 8);
         Settings {
-            eager_bytes: unexpected_bytes / parts,
+            eager_bytes: (unexpected_bytes / LEAST_EAGER).min(MOST_EAGER_BYTES),
             unexpected_bytes,
             ..least
         }
@@ -142,9 +144,9 @@ mod tests {
             (settings.eager_bytes >> 10, settings.unexpected_bytes >> 10)
         };
         assert_eq!([1, 2, 8, 9].map(in_kb), [(1024, 8192); 4]);
-        assert_eq!([13, 65].map(in_kb), [(682, 5461), (128, 1024)]);
+        assert_eq!([13, 65].map(in_kb), [(1024, 5461), (204, 1024)]);
         // From here on as little as it may be.
-        assert_eq!([129, 1 << 20].map(in_kb), [(64, 512); 2]);
+        assert_eq!([129, 1 << 20].map(in_kb), [(102, 512); 2]);
     }
 
     #[test]

@@ -370,7 +370,11 @@ impl<M: Memory> Rank<M> {
         if let Some(send) = from.waiting.remove(&key) {
             let is_announced = self.sends.get(send).is_some_and(|send| send.is_announced);
             from.announced -= u32::from(is_announced);
-            self.begin_cutting(send, Kind::Granted);
+            if self.granted_in_line(send) {
+                self.advance_line(false);
+            } else {
+                self.begin_cutting(send, Kind::Granted);
+            }
             self.announce_next(peer);
             self.schedule(peer);
         } else if from.withdrawn.remove(&key).is_some() {

@@ -425,6 +425,7 @@ impl<M: Memory> Rank<M> {
             }
         }
         self.wake_by(next);
+        self.advance_line(false);
         overdue
             .into_iter()
             .for_each(|at| self.close(at, Loss::Silent));

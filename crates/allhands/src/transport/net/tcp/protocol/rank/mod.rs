@@ -1,10 +1,11 @@
 //! The rank: the machine that a driver or a simulation drives.
 //!
-//! Its parts: `send` and `receive` (messages), `put` (windows), `retire` (tags that are used no more), `arrive` (what comes in), `transmit` (what goes out), `loads` (which rail carries how much), `connect` (who is
+//! Its parts: `send` and `receive` (messages), `put` (windows), `retire` (tags that are used no more), `line` (in which order long messages leave), `arrive` (what comes in), `transmit` (what goes out), `loads` (which rail carries how much), `connect` (who is
 //! reached how, and who is lost), `watch` (whose system answers no more).
 
 mod arrive;
 mod connect;
+mod line;
 mod loads;
 mod put;
 mod receive;
@@ -26,6 +27,7 @@ use super::settings::Settings;
 use super::slots::Slots;
 use super::stripe::Way;
 use super::windows::Windows;
+use line::Line;
 use loads::Load;
 use retire::Retired;
 use std::collections::VecDeque;
@@ -128,6 +130,10 @@ pub struct Rank<M> {
     ways: Vec<Way>,
     /// Connections that may have something to write.
     ready: VecDeque<u32>,
+    /// The connection that was written last, and of which message.
+    leaving: Option<(u32, u32)>,
+    /// Long messages that have not begun to leave.
+    line: Line,
     actions: VecDeque<Action>,
     heard: VecDeque<Heard>,
     /// Sends whose frames are all written, for a moment.
@@ -166,6 +172,8 @@ impl<M: Memory> Rank<M> {
             messages: Slots::default(),
             buffers: Buffers::default(),
             ready: VecDeque::new(),
+            leaving: None,
+            line: Line::default(),
             actions: VecDeque::new(),
             heard: VecDeque::new(),
             written: Vec::new(),
@@ -316,6 +324,7 @@ impl<M: Memory> Rank<M> {
     /// Says that nothing more will be sent. What waits goes out first: until [`is_drained`](Rank::is_drained) says so.
     pub fn leave(&mut self) {
         self.is_leaving = true;
+        self.advance_line(true);
         for peer in 0..self.job.ranks {
             self.schedule(peer);
             for at in 0..self.peers[peer as usize].open.len() {

@@ -52,12 +52,17 @@ impl<M: Memory> Rank<M> {
     pub(super) fn begin_send(&mut self, send: Outgoing) -> Message {
         let (to, kind, bytes) = (send.peer, send.kind, send.span.bytes);
         let at = self.sends.insert(send);
+        let is_in_line = self.stand_in_line(at, kind);
         match kind {
             Some(kind) if bytes <= self.settings.copied_bytes as usize => {
                 self.send_copy(to, at, kind);
             }
-            Some(kind) => self.begin_cutting(at, kind),
+            Some(kind) if !is_in_line => self.begin_cutting(at, kind),
+            Some(_) => {}
             None => self.announce(to, at),
+        }
+        if is_in_line {
+            self.advance_line(false);
         }
         self.tend(to);
         self.schedule(to);
@@ -139,7 +144,7 @@ impl<M: Memory> Rank<M> {
             open => open,
         };
         let (least, most) = (self.settings.part_bytes.0, self.settings.most_part_bytes());
-        send.kind = Some(kind);
+        (send.kind, send.left) = (Some(kind), self.now);
         send.part_bytes = part_bytes(send.span.bytes as u64, connections, (least, most)) as usize;
         peer.cutting.push_back(at);
     }
@@ -273,9 +278,11 @@ impl<M: Memory> Rank<M> {
     /// it is whole.
     fn send_rest(&mut self, at: u32, mut send: Outgoing) {
         let (memory, buffers) = (&self.memory, &mut self.buffers);
+        // One that still stood in line has no parts yet.
+        let most_bytes = self.settings.most_part_bytes() as usize;
         let peer = &mut self.peers[send.peer as usize];
         while !send.is_cut {
-            let most = send.part_bytes;
+            let most = send.part_bytes.min(most_bytes);
             peer.queue.push_back(send.cut(at, Kind::Eager, most));
         }
         let queued = peer.queue.iter_mut();

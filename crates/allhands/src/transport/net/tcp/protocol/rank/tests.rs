@@ -7,6 +7,7 @@ use crate::transport::net::tcp::protocol::memory::{Memory, Span};
 use crate::transport::net::tcp::protocol::settings::Settings;
 
 mod bounds;
+mod line;
 mod refused;
 mod retired;
 mod unasked;
@@ -32,19 +33,23 @@ fn settings() -> Settings {
     }
 }
 
-fn job(rank: u32, settings: &Settings) -> Job {
+fn job((rank, ranks): (u32, u32), settings: &Settings) -> Job {
     Job {
         secret: Secret::new(b"only for this test").unwrap(),
         id: [0; 16],
         rank,
-        ranks: 2,
+        ranks,
         rails: 1,
         settings: settings.digest(),
     }
 }
 
 fn with(rank: u32, settings: Settings) -> Rank<Bytes> {
-    Rank::new(job(rank, &settings), settings, Bytes(vec![0; 100]))
+    with_ranks((rank, 2), settings)
+}
+
+fn with_ranks(which: (u32, u32), settings: Settings) -> Rank<Bytes> {
+    Rank::new(job(which, &settings), settings, Bytes(vec![0; 100]))
 }
 
 /// Everything that a rank has to write to a connection, which is the only one with something.

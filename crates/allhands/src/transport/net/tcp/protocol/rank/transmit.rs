@@ -25,14 +25,21 @@ impl<M: Memory> Rank<M> {
         None
     }
 
-    /// Notes that a connection may have something to write.
+    /// Notes that a connection may have something to write, which comes first if it is the rest of the message that was written last:
+    /// two that went by turns would both be late.
     pub(super) fn list(&mut self, at: u32) {
-        if let Some(connection) = self.connections.get_mut(at) {
-            let outbound = &mut connection.outbound;
-            if outbound.has_something() && !outbound.is_blocked && !outbound.is_listed {
-                outbound.is_listed = true;
-                self.ready.push_back(at);
-            }
+        let Some(connection) = self.connections.get_mut(at) else {
+            return;
+        };
+        let outbound = &mut connection.outbound;
+        if !outbound.has_something() || outbound.is_blocked || outbound.is_listed {
+            return;
+        }
+        outbound.is_listed = true;
+        let next = outbound.next_send().map(|send| (at, send));
+        match next.is_some() && next == self.leaving {
+            true => self.ready.push_front(at),
+            false => self.ready.push_back(at),
         }
     }
 
@@ -70,6 +77,7 @@ impl<M: Memory> Rank<M> {
         let Some(connection) = self.connections.get_mut(at) else {
             return;
         };
+        self.leaving = connection.outbound.next_send().map(|send| (at, send));
         let (sends, buffers) = (&mut self.sends, &mut self.buffers);
         let (ended, settings) = (&mut self.written, &self.settings);
         connection.outbound.written(bytes, |frame| {
@@ -112,6 +120,8 @@ impl<M: Memory> Rank<M> {
                 let is_all = send.is_cut && send.unacknowledged == 0;
                 if is_all && send.is_awaited(&self.settings) {
                     send.end = Some(End::Whole(send.span.bytes));
+                    let taken = self.now.saturating_sub(send.left);
+                    self.line.learn(send.span.bytes, taken);
                 }
             }
         }

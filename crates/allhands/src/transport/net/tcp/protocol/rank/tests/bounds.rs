@@ -128,7 +128,7 @@ fn parts_that_are_too_short_or_too_scattered_end_a_rank() {
 #[test]
 fn who_makes_ever_more_connections_is_lost() {
     let (_, mut one) = pair(few());
-    let zero = job(0, &few());
+    let zero = job((0, 2), &few());
     for connection in 2..100 {
         let at = one.accepted(&[connection as u8; 16]);
         let (mut handshake, hello) = Handshake::ask(&zero, 1, 0, &[7; 16]);
