@@ -12,6 +12,7 @@ pub mod needs;
 pub mod peers;
 #[cfg(target_os = "linux")]
 pub mod processes;
+pub mod python;
 pub mod steps;
 pub mod tidy;
 

@@ -3,7 +3,7 @@
 use std::process::{Command, ExitCode};
 
 use xtask::steps::Skips;
-use xtask::{applications, fuzz, instructions, repository_root, steps, tidy};
+use xtask::{applications, fuzz, instructions, python, repository_root, steps, tidy};
 
 const HELP: &str = "\
 cargo xtask COMMAND
@@ -21,6 +21,8 @@ cargo xtask COMMAND
   lab [...]          Allhands on hosts without an MPI beside MPICH and Open MPI, on emulated hosts (Linux, root); --help says how
   models [...]       how far predictions are off, and what choices lose, here and on those hosts (Linux); --help says how
   mpi-test [...]     the drop-in under MPICH, Open MPI, Intel MPI and the standard ABI (Linux); --help says how
+  wheel              build the Python package's wheel, below target/wheels
+  python-test [...]  build it, install it and run its tests, with --all those of PyTorch and JAX, too; --help says how
   help               print this
 ";
 
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
         ["lab", words @ ..] => compare(&["lab"], words),
         ["models", words @ ..] => compare(&["models"], words),
         ["mpi-test", words @ ..] => mpi_test(words),
+        ["wheel", words @ ..] => python::wheel_command(&repository_root(), words),
+        ["python-test", words @ ..] => python::test_command(&repository_root(), words),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             ExitCode::SUCCESS

@@ -30,6 +30,9 @@ const HARDWARE: &[&str] = &[
     "xtask/src/peers.rs",
 ];
 
+/// Where names of Python's packages stand.
+const PYTHON: &[&str] = &["crates/allhands-python/", "docs/python.md"];
+
 const fn word(word: &'static str, right: &'static str) -> Retired {
     but(word, right, &[])
 }
@@ -72,7 +75,8 @@ const RETIRED: &[Retired] = &[
     word("outset", "nonblocking start"),
     but("meeting", "agreement; ranks meet in hardware", HARDWARE),
     word("take_over", "claim_for_write"),
-    word("all_to_all", "alltoall"),
+    // PyTorch and JAX call it so.
+    but("all_to_all", "alltoall", PYTHON),
     word("all-to-all", "alltoall"),
 ];
 

@@ -1,0 +1,394 @@
+"""The backend `allhands` of torch.distributed, for tensors on the processor.
+
+    import torch.distributed as dist
+    dist.init_process_group("allhands")
+
+Ranks find one another by torch's own store. Importing torch loads this by the entry point `torch.backends`.
+"""
+
+import queue
+import threading
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+import allhands
+
+from ._types import ELEMENT, FORM, OPERATOR
+
+_ELEMENTS = {getattr(torch, name): number for name, number in ELEMENT.items() if hasattr(torch, name)}
+_BROADCAST, _SCATTER, _GATHER, _ALLGATHER = FORM["broadcast"], FORM["scatter"], FORM["gather"], FORM["allgather"]
+_ALLTOALL, _REDUCE, _ALLREDUCE = FORM["alltoall"], FORM["reduce"], FORM["allreduce"]
+_REDUCE_SCATTER, _BARRIER = FORM["reduce_scatter"], FORM["barrier"]
+
+_Op = dist.ReduceOp.RedOpType
+_OPERATORS = {
+    _Op.SUM: OPERATOR["sum"],
+    _Op.AVG: OPERATOR["sum"],
+    _Op.PREMUL_SUM: OPERATOR["sum"],
+    _Op.PRODUCT: OPERATOR["product"],
+    _Op.MIN: OPERATOR["min"],
+    _Op.MAX: OPERATOR["max"],
+    _Op.BAND: OPERATOR["bitwise_and"],
+    _Op.BOR: OPERATOR["bitwise_or"],
+    _Op.BXOR: OPERATOR["bitwise_xor"],
+}
+
+
+def _autoload():
+    """What `import torch` calls; registering is all that there is to do, and that is done by importing this."""
+
+
+class _Work(dist.Work):
+    """Calls that are under way, and what is done when all of them have ended."""
+
+    def __init__(self, requests=(), then=None, result=()):
+        super().__init__()
+        self._requests, self._then, self._result = requests, then, result
+        self._error = None
+        self._lock = threading.Lock()
+
+    def wait(self, timeout=timedelta(0)):
+        with self._lock:
+            self._end(timeout.total_seconds() if timeout else 0.0)
+        return True
+
+    def _end(self, seconds):
+        """Waits for the calls, once; who comes later hears the same."""
+        if self._error is not None:
+            raise self._error
+        requests, then = self._requests, self._then
+        try:
+            for request in requests:
+                request.wait(seconds or None)
+            self._requests, self._then = (), None
+            if then is not None:
+                then()
+        except TimeoutError as error:
+            # The wait's own is no end of the call, which the group's is.
+            self._error = error if isinstance(error, allhands.Error) else None
+            raise
+        except Exception as error:
+            self._error = error
+            raise
+
+    def is_completed(self):
+        return all(request.test() for request in self._requests)
+
+    def is_success(self):
+        return self.is_completed() and self._error is None
+
+    def exception(self):
+        return self._error
+
+    def result(self):
+        return list(self._result)
+
+    def get_future(self):
+        future = torch.futures.Future()
+        if self._requests:
+            _futures.put((self, future))
+            _start_futures()
+        else:
+            _settle(self, future)
+        return future
+
+
+# Works whose futures are to be completed, in the order in which the calls were started.
+_futures = queue.SimpleQueue()
+_futures_thread = None
+
+
+def _start_futures():
+    """Starts the thread that completes futures, unless it is there; it waits without the interpreter's lock."""
+    global _futures_thread
+    if _futures_thread is None or not _futures_thread.is_alive():
+        _futures_thread = threading.Thread(target=_complete_futures, name="allhands futures", daemon=True)
+        _futures_thread.start()
+
+
+def _complete_futures():
+    while True:
+        _settle(*_futures.get())
+
+
+def _settle(work, future):
+    try:
+        work.wait()
+        future.set_result(list(work._result))
+    except Exception as error:
+        future.set_exception(error)
+
+
+class _Tensor:
+    """A tensor's memory; of one that does not stand in order, a packed copy and where it goes back to."""
+
+    __slots__ = ("tensor", "source")
+
+    def __init__(self, tensor, reads=True):
+        if tensor.device.type != "cpu":
+            raise ValueError(f"allhands: a tensor on {tensor.device}; right would be one on the processor")
+        if tensor.is_sparse:
+            raise ValueError("allhands: a sparse tensor; right would be a dense one, as tensor.to_dense() makes one")
+        self.source = None
+        if not tensor.is_contiguous():
+            self.source = tensor
+            tensor = tensor.contiguous() if reads else torch.empty_like(tensor, memory_format=torch.contiguous_format)
+        self.tensor = tensor
+
+    @property
+    def side(self):
+        return self.tensor.data_ptr(), self.tensor.numel()
+
+    def give_back(self):
+        if self.source is not None:
+            self.source.copy_(self.tensor)
+
+
+def _element(tensor):
+    number = _ELEMENTS.get(tensor.dtype)
+    if number is None:
+        raise TypeError(f"allhands: tensors of {tensor.dtype} cannot be sent")
+    return number
+
+
+def _seconds(timeout):
+    return timeout.total_seconds() if timeout is not None else 1800.0
+
+
+class ProcessGroupAllhands(dist.ProcessGroup):
+    """Collectives of a group of ranks, by a communicator of their own."""
+
+    def __init__(self, store, rank, size, timeout):
+        super().__init__(rank, size)
+        self._rank, self._size = rank, size
+        # The thread takes calls further that nobody waits for, without the interpreter.
+        self._comm = allhands.meet(store, rank, size, "allhands", progress_thread=True)
+        self._comm.set_timeout(_seconds(timeout))
+        self._call = self._comm._call
+
+    def getBackendName(self):
+        return "allhands"
+
+    def _run(self, form, sides, root, operator, kept, opts, then=None, result=()):
+        """One call: at once, where the program does not go on before its end, and as a request otherwise."""
+        element, source, target = sides
+        nonblocking = getattr(opts, "asyncOp", True)
+        request = self._call(form, element, source, target, root, operator, kept, nonblocking)
+        if nonblocking:
+            return _Work((request,), then, result)
+        if then is not None:
+            then()
+        return _Work((), None, result)
+
+    # Reductions.
+
+    def _reduced(self, tensors, opts):
+        """The operator's number, after what is to be done before, and what is to be done with the sums."""
+        operation = opts.reduceOp
+        kind = getattr(operation, "op", operation)
+        number = _OPERATORS.get(kind)
+        if number is None:
+            raise ValueError(f"allhands: {kind} is not served; right would be SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR or PREMUL_SUM")
+        if kind == _Op.PREMUL_SUM:
+            factor = operation.__getstate__()[1]
+            for tensor in tensors:
+                tensor.mul_(factor)
+        return number, kind == _Op.AVG
+
+    def allreduce(self, tensors, opts):
+        (tensor,) = tensors
+        place = _Tensor(tensor)
+        number, averages = self._reduced([place.tensor], opts)
+
+        def then():
+            if averages:
+                _divide(place.tensor, self._size)
+            place.give_back()
+
+        sides = (_element(tensor), None, place.side)
+        needs = then if averages or place.source is not None else None
+        return self._run(_ALLREDUCE, sides, 0, number, place.tensor, opts, needs, tensors)
+
+    def allreduce_coalesced(self, tensors, opts):
+        return self._each([self.allreduce([tensor], opts) for tensor in tensors], tensors)
+
+    def _each(self, works, result):
+        requests = tuple(request for work in works for request in work._requests)
+        thens = [work._then for work in works if work._then is not None]
+
+        def then():
+            for one in thens:
+                one()
+
+        return _Work(requests, then if thens else None, result)
+
+    def reduce(self, tensors, opts):
+        (tensor,) = tensors
+        root = opts.rootRank
+        place = _Tensor(tensor)
+        number, averages = self._reduced([place.tensor], opts)
+        is_root = self._rank == root
+        # In place on no rank, as ranks cannot know what the root does.
+        source = place.tensor.clone() if is_root else place.tensor
+        target = place.side if is_root else None
+
+        def then():
+            if averages:
+                _divide(place.tensor, self._size)
+            place.give_back()
+
+        sides = (_element(tensor), (source.data_ptr(), source.numel()), target)
+        return self._run(_REDUCE, sides, root, number, (source, place.tensor), opts, then if is_root else None, tensors)
+
+    def _reduce_scatter_base(self, output, source, opts):
+        read, written = _Tensor(source), _Tensor(output, reads=False)
+        number, averages = self._reduced([read.tensor], opts)
+
+        def then():
+            if averages:
+                _divide(written.tensor, self._size)
+            written.give_back()
+
+        sides = (_element(source), read.side, written.side)
+        needs = then if averages or written.source is not None else None
+        return self._run(_REDUCE_SCATTER, sides, 0, number, (read.tensor, written.tensor), opts, needs, [output])
+
+    def reduce_scatter(self, outputs, inputs, opts):
+        works = [self._reduce_scatter_list(output, parts, opts) for output, parts in zip(outputs, inputs)]
+        return self._each(works, outputs)
+
+    def _reduce_scatter_list(self, output, parts, opts):
+        whole = torch.cat([part.reshape(-1) for part in parts])
+        if any(part.numel() != output.numel() for part in parts):
+            raise ValueError("allhands: reduce_scatter: tensors of several lengths; right would be equal ones")
+        return self._reduce_scatter_base(output, whole, opts)
+
+    def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts):
+        return self._each([self._reduce_scatter_base(output, source, opts) for output, source in zip(outputs, inputs)], outputs)
+
+    # What moves data alone.
+
+    def broadcast(self, tensors, opts):
+        (tensor,) = tensors
+        place = _Tensor(tensor)
+        then = place.give_back if place.source is not None else None
+        return self._run(_BROADCAST, (_element(tensor), None, place.side), opts.rootRank, None, place.tensor, opts, then, tensors)
+
+    def _allgather_base(self, output, source, opts):
+        read, written = _Tensor(source), _Tensor(output, reads=False)
+        then = written.give_back if written.source is not None else None
+        sides = (_element(source), read.side, written.side)
+        return self._run(_ALLGATHER, sides, 0, None, (read.tensor, written.tensor), opts, then, [output])
+
+    def allgather(self, outputs, inputs, opts):
+        return self._each([self._allgather_list(parts, source, opts) for parts, source in zip(outputs, inputs)], outputs)
+
+    def _allgather_list(self, parts, source, opts):
+        whole = source.new_empty((self._size, *source.shape))
+        work = self._allgather_base(whole, source, opts)
+        return self._then_split(work, whole, parts)
+
+    def _then_split(self, work, whole, parts):
+        def then():
+            for part, piece in zip(parts, whole):
+                part.copy_(piece.reshape(part.shape))
+
+        if work._requests:
+            work._then = then
+        else:
+            then()
+        work._result = parts
+        return work
+
+    def allgather_into_tensor_coalesced(self, outputs, inputs, opts):
+        return self._each([self._allgather_base(output, source, opts) for output, source in zip(outputs, inputs)], outputs)
+
+    def allgather_coalesced(self, outputs, inputs, opts):
+        columns = [[row[at] for row in outputs] for at in range(len(inputs))]
+        return self._each([self._allgather_list(parts, source, opts) for parts, source in zip(columns, inputs)], outputs)
+
+    def gather(self, outputs, inputs, opts):
+        (source,) = inputs
+        read, root = _Tensor(source), opts.rootRank
+        if self._rank != root:
+            return self._run(_GATHER, (_element(source), read.side, None), root, None, read.tensor, opts)
+        whole = source.new_empty((self._size, *source.shape))
+        sides = (_element(source), read.side, (whole.data_ptr(), whole.numel()))
+        work = self._run(_GATHER, sides, root, None, (read.tensor, whole), opts, None, outputs[0])
+        return self._then_split(work, whole, outputs[0])
+
+    def scatter(self, outputs, inputs, opts):
+        (output,) = outputs
+        written, root = _Tensor(output, reads=False), opts.rootRank
+        then = written.give_back if written.source is not None else None
+        source = torch.cat([part.reshape(-1) for part in inputs[0]]) if self._rank == root else None
+        side = (source.data_ptr(), source.numel()) if source is not None else None
+        sides = (_element(output), side, written.side)
+        return self._run(_SCATTER, sides, root, None, (source, written.tensor), opts, then, outputs)
+
+    def alltoall_base(self, output, source, output_splits, input_splits, opts):
+        read, written = _Tensor(source), _Tensor(output, reads=False)
+        then = written.give_back if written.source is not None else None
+        if not output_splits and not input_splits:
+            sides = (_element(source), read.side, written.side)
+            return self._run(_ALLTOALL, sides, 0, None, (read.tensor, written.tensor), opts, then, [output])
+        row = lambda tensor: tensor.numel() // max(tensor.shape[0], 1) if tensor.dim() else 1
+        counts = lambda splits, tensor: [s * row(tensor) for s in splits or [tensor.shape[0] // self._size] * self._size]
+        arrays = [tensor.tensor.detach().reshape(-1) for tensor in (read, written)]
+        request = self._comm.alltoall(*arrays, counts(input_splits, source), counts(output_splits, output), nonblocking=True)
+        return _Work((request,), then, [output])
+
+    def alltoall(self, outputs, inputs, opts):
+        source = torch.cat([part.reshape(-1) for part in inputs])
+        whole = source.new_empty(sum(part.numel() for part in outputs))
+        sends, receives = ([part.numel() for part in parts] for parts in (inputs, outputs))
+        request = self._comm.alltoall(source, whole, sends, receives, nonblocking=True)
+        pieces = whole.split(receives)
+
+        def then():
+            for part, piece in zip(outputs, pieces):
+                part.copy_(piece.reshape(part.shape))
+
+        return _Work((request,), then, outputs)
+
+    def barrier(self, opts=None):
+        return self._run(_BARRIER, (ELEMENT["uint8"], None, None), 0, None, None, opts)
+
+    # Between two ranks.
+
+    def send(self, tensors, to, tag):
+        (tensor,) = tensors
+        self._comm.send(_Tensor(tensor).tensor.detach(), to, tag)
+        return _Work()
+
+    def recv(self, tensors, source, tag):
+        return self._receive(tensors, source, tag)
+
+    def recv_anysource(self, tensors, tag):
+        return self._receive(tensors, None, tag)
+
+    def _receive(self, tensors, source, tag):
+        (tensor,) = tensors
+        place = _Tensor(tensor, reads=False)
+        came_from, _, _ = self._comm.recv(place.tensor.detach(), source, tag)
+        place.give_back()
+        work = _Work((), None, tensors)
+        work._source_rank = lambda: came_from
+        return work
+
+
+def _divide(tensor, by):
+    if tensor.is_floating_point() or tensor.is_complex():
+        tensor.div_(by)
+    else:
+        tensor.div_(by, rounding_mode="trunc")
+
+
+def _create(store, rank, size, timeout):
+    return ProcessGroupAllhands(store, rank, size, timeout)
+
+
+if "allhands" not in dist.Backend.backend_list:
+    dist.Backend.register_backend("allhands", _create, devices=["cpu"])

@@ -1,0 +1,64 @@
+//! Ctrl-C: how a call that waits hears of it, without the interpreter's lock.
+//!
+//! Python's own handler only notes that there was a signal. Ours is put before it, counts, and hands the signal on; a rank that waits asks
+//! every few milliseconds whether there was one since its call began.
+
+use std::cell::Cell;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// How many there were.
+static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
+/// Python's handler.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// How many there were when this thread's call began.
+    static SEEN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Says that a call begins on this thread.
+#[inline]
+pub(crate) fn begin() {
+    SEEN.set(INTERRUPTS.load(Ordering::Relaxed));
+}
+
+/// Whether there was one since this thread's call began.
+pub(crate) fn is_interrupted() -> bool {
+    SEEN.get() != INTERRUPTS.load(Ordering::Relaxed)
+}
+
+extern "C" fn on_signal(signal: libc::c_int) {
+    INTERRUPTS.fetch_add(1, Ordering::Relaxed);
+    let next = NEXT.load(Ordering::Relaxed);
+    if next > libc::SIG_IGN {
+        // SAFETY: what `sigaction` gave as the handler of one argument that there was before.
+        let next: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(next) };
+        next(signal);
+    }
+}
+
+/// Puts the handler before Python's, if Python has one: without, Ctrl-C ends the process anyway.
+pub(crate) fn watch() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let mut old = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: asks what is set, with room for the answer.
+        if unsafe { libc::sigaction(libc::SIGINT, std::ptr::null(), old.as_mut_ptr()) } != 0 {
+            return;
+        }
+        // SAFETY: it has succeeded; zeros would be valid, too.
+        let old = unsafe { old.assume_init() };
+        let handler = old.sa_sigaction;
+        if handler <= libc::SIG_IGN || old.sa_flags & libc::SA_SIGINFO != 0 {
+            return;
+        }
+        NEXT.store(handler, Ordering::Relaxed);
+        let new = libc::sigaction {
+            sa_sigaction: on_signal as extern "C" fn(libc::c_int) as usize,
+            ..old
+        };
+        // SAFETY: the handler touches atomics alone and calls the one that was set before, with the same flags and mask.
+        unsafe { libc::sigaction(libc::SIGINT, &raw const new, std::ptr::null_mut()) };
+    });
+}
