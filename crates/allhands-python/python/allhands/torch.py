@@ -353,8 +353,28 @@ class ProcessGroupAllhands(dist.ProcessGroup):
 
         return _Work((request,), then, outputs)
 
+    def gather_single(self, output, source, opts):
+        read, root = _Tensor(source), opts.rootRank
+        if self._rank != root:
+            return self._run(_GATHER, (_element(source), read.side, None), root, None, read.tensor, opts)
+        written = _Tensor(output, reads=False)
+        then = written.give_back if written.source is not None else None
+        sides = (_element(source), read.side, written.side)
+        return self._run(_GATHER, sides, root, None, (read.tensor, written.tensor), opts, then, [output])
+
     def barrier(self, opts=None):
         return self._run(_BARRIER, (ELEMENT["uint8"], None, None), 0, None, None, opts)
+
+    # What torch 2.15 calls some of them.
+
+    all_gather_single = _allgather_base
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+    reduce_scatter_single = _reduce_scatter_base
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+    all_to_all_single = alltoall_base
+
+    def set_timeout(self, timeout):
+        self._comm.set_timeout(_seconds(timeout))
 
     # Between two ranks.
 
