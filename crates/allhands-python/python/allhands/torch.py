@@ -36,6 +36,9 @@ _OPERATORS = {
 }
 
 
+_SUM, _SUM_NUMBER = dist.ReduceOp.SUM, OPERATOR["sum"]
+
+
 def _autoload():
     """What `import torch` calls; registering is all that there is to do, and that is done by importing this."""
 
@@ -95,6 +98,33 @@ class _Work(dist.Work):
         return future
 
 
+class _Ended(dist.Work):
+    """A call that had ended when it returned: one for all of them, as making one takes longer than a short call."""
+
+    def wait(self, timeout=None):
+        return True
+
+    def is_completed(self):
+        return True
+
+    def is_success(self):
+        return True
+
+    def exception(self):
+        return None
+
+    def result(self):
+        return []
+
+    def get_future(self):
+        future = torch.futures.Future()
+        future.set_result([])
+        return future
+
+
+_ENDED = _Ended()
+
+
 # Works whose futures are to be completed, in the order in which the calls were started.
 _futures = queue.SimpleQueue()
 _futures_thread = None
@@ -146,6 +176,11 @@ class _Tensor:
             self.source.copy_(self.tensor)
 
 
+def _is_plain(tensor):
+    """Whether a tensor's elements stand in order in the processor's memory."""
+    return tensor.is_cpu and tensor.is_contiguous() and not tensor.is_sparse
+
+
 def _element(tensor):
     number = _ELEMENTS.get(tensor.dtype)
     if number is None:
@@ -171,6 +206,22 @@ class ProcessGroupAllhands(dist.ProcessGroup):
     def getBackendName(self):
         return "allhands"
 
+    # torch keeps these two with a group's backend, which a group of Python's has not.
+
+    def _set_group_name(self, name):
+        self._name = name
+
+    def _set_group_desc(self, text):
+        self._text = text
+
+    @property
+    def group_name(self):
+        return self._name
+
+    @property
+    def group_desc(self):
+        return self._text
+
     def _run(self, form, sides, root, operator, kept, opts, then=None, result=()):
         """One call: at once, where the program does not go on before its end, and as a request otherwise."""
         element, source, target = sides
@@ -180,7 +231,7 @@ class ProcessGroupAllhands(dist.ProcessGroup):
             return _Work((request,), then, result)
         if then is not None:
             then()
-        return _Work((), None, result)
+        return _ENDED
 
     # Reductions.
 
@@ -199,6 +250,11 @@ class ProcessGroupAllhands(dist.ProcessGroup):
 
     def allreduce(self, tensors, opts):
         (tensor,) = tensors
+        if _is_plain(tensor) and opts.reduceOp == _SUM:
+            # What programs call most, without what the others need.
+            side = tensor.data_ptr(), tensor.numel()
+            sides = (_element(tensor), None, side)
+            return self._run(_ALLREDUCE, sides, 0, _SUM_NUMBER, tensor, opts, None, tensors)
         place = _Tensor(tensor)
         number, averages = self._reduced([place.tensor], opts)
 
@@ -215,6 +271,9 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         return self._each([self.allreduce([tensor], opts) for tensor in tensors], tensors)
 
     def _each(self, works, result):
+        works = [work for work in works if work is not _ENDED]
+        if not works:
+            return _ENDED
         requests = tuple(request for work in works for request in work._requests)
         thens = [work._then for work in works if work._then is not None]
 
@@ -295,11 +354,10 @@ class ProcessGroupAllhands(dist.ProcessGroup):
             for part, piece in zip(parts, whole):
                 part.copy_(piece.reshape(part.shape))
 
-        if work._requests:
-            work._then = then
-        else:
+        if work is _ENDED:
             then()
-        work._result = parts
+            return work
+        work._then, work._result = then, parts
         return work
 
     def allgather_into_tensor_coalesced(self, outputs, inputs, opts):
@@ -381,7 +439,7 @@ class ProcessGroupAllhands(dist.ProcessGroup):
     def send(self, tensors, to, tag):
         (tensor,) = tensors
         self._comm.send(_Tensor(tensor).tensor.detach(), to, tag)
-        return _Work()
+        return _ENDED
 
     def recv(self, tensors, source, tag):
         return self._receive(tensors, source, tag)
