@@ -225,7 +225,7 @@ class ProcessGroupAllhands(dist.ProcessGroup):
     def _run(self, form, sides, root, operator, kept, opts, then=None, result=()):
         """One call: at once, where the program does not go on before its end, and as a request otherwise."""
         element, source, target = sides
-        nonblocking = getattr(opts, "asyncOp", True)
+        nonblocking = opts is None or opts.asyncOp
         request = self._call(form, element, source, target, root, operator, kept, nonblocking)
         if nonblocking:
             return _Work((request,), then, result)
@@ -252,9 +252,11 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         (tensor,) = tensors
         if _is_plain(tensor) and opts.reduceOp == _SUM:
             # What programs call most, without what the others need.
-            side = tensor.data_ptr(), tensor.numel()
-            sides = (_element(tensor), None, side)
-            return self._run(_ALLREDUCE, sides, 0, _SUM_NUMBER, tensor, opts, None, tensors)
+            side, element = (tensor.data_ptr(), tensor.numel()), _element(tensor)
+            if opts.asyncOp:
+                return self._run(_ALLREDUCE, (element, None, side), 0, _SUM_NUMBER, tensor, opts, None, tensors)
+            self._call(_ALLREDUCE, element, None, side, 0, _SUM_NUMBER, None, False)
+            return _ENDED
         place = _Tensor(tensor)
         number, averages = self._reduced([place.tensor], opts)
 
