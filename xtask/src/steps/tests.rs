@@ -11,7 +11,8 @@ fn integration_tests(of: &str) -> Vec<String> {
     let folder = crate::repository_root().join(of).join("tests");
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let paths = entries.map(|entry| entry.expect("it can be listed").path());
-    let tests = paths.filter(|path| path.is_file() || path.join("main.rs").is_file());
+    let is_rust = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "rs");
+    let tests = paths.filter(|path| is_rust(path) || path.join("main.rs").is_file());
     let name = |path: std::path::PathBuf| Some(path.file_stem()?.to_str()?.to_string());
     let mut names: Vec<String> = tests.filter_map(name).collect();
     names.sort();

@@ -13,7 +13,7 @@ const PREFIX: &str = "ALLHANDS_";
 const OWN: [&str; 7] = [SWITCH, VERIFY, POLICY, NODES, REPORT, TIMES, TRACE];
 
 /// Those of the other parts of the project: they mean nothing here, and are no mistakes.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 26] = [
     "ALLHANDS_RANK",
     "ALLHANDS_RANKS",
     "ALLHANDS_SEGMENT",
@@ -33,10 +33,12 @@ const OTHERS: [&str; 24] = [
     "ALLHANDS_BENCH_SECONDS",
     "ALLHANDS_TUNE_MEMBER",
     "ALLHANDS_CI_MPI",
+    "ALLHANDS_CI_PYTHON",
     "ALLHANDS_SUITE",
     "ALLHANDS_SUITE_WORLD",
     "ALLHANDS_TEST_MARK",
     "ALLHANDS_TEST_PART",
+    "ALLHANDS_TEST_TURNS",
     "ALLHANDS_WAITS_PART",
 ];
 

@@ -49,7 +49,7 @@ _of_torch = None
 
 
 def _is_of_torchrun():
-    ours = any(name.startswith("ALLHANDS_R") for name in _os.environ)
+    ours = any(name in _os.environ for name in ("ALLHANDS_RANK", "ALLHANDS_RENDEZVOUS"))
     return not ours and "TORCHELASTIC_RUN_ID" in _os.environ
 
 
