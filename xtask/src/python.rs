@@ -180,7 +180,9 @@ fn test(root: &Path, is_all: bool, words: &[&str]) -> Done<()> {
         }
         command.env("LD_LIBRARY_PATH", &stubs).arg(&tests);
     } else {
-        command.args(["test_numpy.py", "test_examples.py"].map(|file| tests.join(file)));
+        command.args(
+            ["test_numpy.py", "test_random.py", "test_examples.py"].map(|file| tests.join(file)),
+        );
     }
     run(command.args(words))
 }
