@@ -119,6 +119,27 @@ unsafe impl Sync for Job {}
 pub(crate) struct NoSuchOperator(pub(crate) &'static str, pub(crate) &'static str);
 
 impl Job {
+    /// A call of two sides: in place without the first one, where a form has an input that its output can have, too.
+    pub(crate) fn of_sides(
+        form: Form,
+        element: Element,
+        input: Option<Side>,
+        output: Option<Side>,
+    ) -> Job {
+        let has_own = !matches!(form, Form::Broadcast | Form::Scatter | Form::Barrier);
+        Job {
+            form,
+            element,
+            input: input.unwrap_or(Side::NONE),
+            output: output.unwrap_or(Side::NONE),
+            is_in_place: input.is_none() && has_own,
+            root: 0,
+            counts: Counts::Equal,
+            operator: None,
+            algorithm: None,
+        }
+    }
+
     /// The operation.
     ///
     /// # Safety

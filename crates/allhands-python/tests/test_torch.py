@@ -110,7 +110,7 @@ def groups(rank, size):
     tensor = torch.ones(3)
     dist.all_reduce(tensor, group=halves[rank % 2])
     assert tensor[0] == len(range(rank % 2, size, 2))
-    dist.monitored_barrier() if hasattr(dist, "monitored_barrier") and dist.get_backend() == "gloo" else dist.barrier()
+    dist.barrier()
 
 
 def trains(rank, size):

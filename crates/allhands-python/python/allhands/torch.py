@@ -157,15 +157,15 @@ class _Tensor:
     __slots__ = ("tensor", "source")
 
     def __init__(self, tensor, reads=True):
-        if tensor.device.type != "cpu":
+        self.source, self.tensor = None, tensor
+        if _is_plain(tensor):
+            return
+        if not tensor.is_cpu:
             raise ValueError(f"allhands: a tensor on {tensor.device}; right would be one on the processor")
         if tensor.is_sparse:
             raise ValueError("allhands: a sparse tensor; right would be a dense one, as tensor.to_dense() makes one")
-        self.source = None
-        if not tensor.is_contiguous():
-            self.source = tensor
-            tensor = tensor.contiguous() if reads else torch.empty_like(tensor, memory_format=torch.contiguous_format)
-        self.tensor = tensor
+        self.source = tensor
+        self.tensor = tensor.contiguous() if reads else torch.empty_like(tensor, memory_format=torch.contiguous_format)
 
     @property
     def side(self):

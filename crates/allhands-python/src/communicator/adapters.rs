@@ -2,7 +2,7 @@
 
 use super::{Call, Communicator};
 use crate::element::Element;
-use crate::job::{Counts, Form, Job, Side};
+use crate::job::{Form, Job, Side};
 use crate::operator::{BuiltIn, Operator};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -22,27 +22,18 @@ impl Communicator {
     ) -> PyResult<Py<PyAny>> {
         let form = Form::of_number(form)
             .ok_or_else(|| PyValueError::new_err(format!("there is no form {form}")))?;
-        let side = |given: Given| {
-            given.map_or(Side::NONE, |(start, elements)| Side {
-                start: std::ptr::with_exposed_provenance_mut(start),
-                elements,
-            })
+        let side = |(start, elements)| Side {
+            start: std::ptr::with_exposed_provenance_mut(start),
+            elements,
         };
         let operator = operator
             .map(BuiltIn::of_number)
             .transpose()?
             .map(Operator::BuiltIn);
         let job = Job {
-            form,
-            element,
-            input: side(input),
-            output: side(output),
-            is_in_place: input.is_none()
-                && !matches!(form, Form::Broadcast | Form::Scatter | Form::Barrier),
             root,
-            counts: Counts::Equal,
             operator,
-            algorithm: None,
+            ..Job::of_sides(form, element, input.map(side), output.map(side))
         };
         let result = py.None();
         if nonblocking {

@@ -4,7 +4,7 @@ use super::{Call, Communicator, Length, Settings, sum};
 use crate::element::Element;
 use crate::errors::{self, Failure};
 use crate::interrupt;
-use crate::job::{Counts, Form, Job, Side};
+use crate::job::{Counts, Form, Job};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::time::Duration;
@@ -45,15 +45,8 @@ impl Communicator {
         nonblocking: bool,
     ) -> PyResult<Py<PyAny>> {
         let job = Job {
-            form: Form::Barrier,
-            element: Element::U8,
-            input: Side::NONE,
-            output: Side::NONE,
-            is_in_place: false,
-            root: 0,
-            counts: Counts::Equal,
-            operator: None,
             algorithm,
+            ..Job::of_sides(Form::Barrier, Element::U8, None, None)
         };
         let result = py.None();
         self.make(

@@ -27,23 +27,15 @@ unsafe fn call(
     let found = input.or(output).map(|side| side.2);
     // Types of one length may differ in name, as bytes and what they hold do.
     let element = found.unwrap_or(Element::U8);
-    let side = |given: Option<Given>| {
-        given.map_or(Side::NONE, |(start, elements, kind)| Side {
-            start,
-            elements: elements * kind.bytes() / element.bytes(),
-        })
+    let side = |(start, elements, kind): Given| Side {
+        start,
+        elements: elements * kind.bytes() / element.bytes(),
     };
     let job = Job {
-        form,
-        element,
-        input: side(input),
-        output: side(output),
-        is_in_place: input.is_none()
-            && !matches!(form, Form::Broadcast | Form::Scatter | Form::Barrier),
         root,
         counts,
         operator,
-        algorithm: None,
+        ..Job::of_sides(form, element, input.map(side), output.map(side))
     };
     // SAFETY: the caller's promise.
     let operation = unsafe { job.operation() };
