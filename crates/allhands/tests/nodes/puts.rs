@@ -238,8 +238,8 @@ fn calls_in_another_order_are_an_error_on_every_rank() {
 
 #[test]
 fn a_rank_that_leaves_or_panics_is_named_by_those_who_wait_for_its_puts() {
-    for node_of in [&[0, 1, 2][..], &[0, 0, 1, 1], &[0, 1, 1]] {
-        on_all(node_of, &network(node_of), |comm| {
+    for (seed, node_of) in (0..).zip([&[0, 1, 2][..], &[0, 0, 1, 1], &[0, 1, 1], &[0, 1, 2]]) {
+        in_every_order(node_of, seed, |comm| {
             gather(comm, "smp-direct", 0, 10)?;
             if comm.rank() != 1 {
                 let said = gather(comm, "smp-direct", 1, 10).expect_err("rank 1 is gone");
@@ -258,5 +258,26 @@ fn a_rank_that_leaves_or_panics_is_named_by_those_who_wait_for_its_puts() {
             ran.expect_err("a rank panics").to_string(),
             "rank 1 panicked"
         );
+    }
+}
+
+/// Rank 3 finds that rank 1 has left before rank 2 calls, which then leaves without that call, too: it is not to blame.
+#[test]
+fn who_leaves_because_another_has_left_is_not_named() {
+    for seed in 0..5 {
+        in_every_order(&[0, 0, 1, 1], seed, |comm| {
+            gather(comm, "smp-direct", 0, 10)?;
+            match comm.rank() {
+                2 => std::thread::sleep(Duration::from_millis(30)),
+                // It calls when rank 2 has left.
+                0 => std::thread::sleep(Duration::from_millis(60)),
+                _ => {}
+            }
+            if comm.rank() != 1 {
+                let said = gather(comm, "smp-direct", 1, 10).expect_err("rank 1 is gone");
+                assert!(said.to_string().contains("rank 1 left"), "{said}");
+            }
+            Ok::<(), Error>(())
+        });
     }
 }

@@ -4,6 +4,7 @@
 //! ones when they are received, nothing arrives while its receiver does not look, and, if [`Disorder`] is asked for,
 //! messages take their time and overtake those with other tags.
 
+mod notices;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -12,6 +13,7 @@ use super::{
     Descriptor, Ended, Exposed, Network, NetworkError, Networks, Notice, Raised, RemoteWindow,
     SignedCall, Ticket, ToSend, WindowMemory,
 };
+use notices::Notices;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +24,7 @@ use windows::{Arrival, What, Windows};
 pub struct Disorder {
     /// What chance begins with; the same seed on every rank.
     pub seed: u64,
-    /// The most looks for which a message, or the news that one was received, is held back.
+    /// The most looks for which a message, a notice, or the news that a message was received is held back.
     pub most_looks: u32,
 }
 
@@ -41,7 +43,7 @@ struct Mailbox {
     letters: VecDeque<Letter>,
     /// Long messages of this rank that were received, and for how many looks it does not know.
     received: Vec<(Ticket, u32)>,
-    notices: VecDeque<(u32, Notice)>,
+    notices: Notices,
     /// What is put into its windows, and raised there.
     arrivals: Vec<Arrival>,
 }
@@ -271,16 +273,11 @@ impl ThreadsNetwork {
             let (theirs, ours) = (letter.signature, wanted.signature);
             let differs = theirs != ours && theirs != 0 && ours != 0;
             let whole = bytes <= wanted.into.bytes;
+            let copied = bytes.min(wanted.into.bytes);
             // SAFETY: a copy, or the sender's memory, which is readable while its letter is in a mailbox, whose lock the caller
             // holds, and the sender takes a letter back under the same lock; to memory of the receiver, whose promise is that of
             // `receive`. No more than either has.
-            unsafe {
-                std::ptr::copy_nonoverlapping(
-                    from,
-                    wanted.into.address,
-                    bytes.min(wanted.into.bytes),
-                );
-            }
+            unsafe { std::ptr::copy_nonoverlapping(from, wanted.into.address, copied) };
             let how = match whole {
                 _ if differs => Ended::Differs,
                 true => Ended::Whole(bytes),
@@ -486,13 +483,14 @@ unsafe impl Network for ThreadsNetwork {
     }
 
     fn notify(&mut self, to: u32, notice: &Notice) {
+        // Ranks look for notices far less often than for messages.
+        let looks = self.looks() / 16;
         if let Ok(mut mailbox) = self.shared.mailbox(to) {
-            mailbox.notices.push_back((self.rank, *notice));
+            mailbox.notices.push(self.rank, *notice, looks);
         }
     }
 
     fn hear(&mut self) -> Option<(u32, Notice)> {
-        let mailbox = self.shared.mailbox(self.rank);
-        mailbox.ok()?.notices.pop_front()
+        self.shared.mailbox(self.rank).ok()?.notices.hear()
     }
 }

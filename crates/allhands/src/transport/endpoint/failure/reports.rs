@@ -12,6 +12,7 @@ impl Endpoint {
     #[cold]
     pub(crate) fn spread(&self) {
         if let (Some(cluster), Some((first, word))) = (&self.cluster, self.word_of_stop())
+            && !self.is_told_by_culprit()
             && self.segment.head().fault.is_news(first)
         {
             cluster.notify_all(&mut cluster.state(), &word.notice());
@@ -19,12 +20,14 @@ impl Endpoint {
     }
 
     /// As [`Endpoint::spread`], before this rank leaves: whoever hears that it has left and nothing yet from who found the fault
-    /// would take that for the fault. What has been told before need not come where leaving is not told either, as over an MPI:
-    /// there the next communicator may have the same tags.
+    /// would take that for the fault. That another rank has left is told again, too: what this rank says may come sooner than what
+    /// the other one said. What has been told before need not come where leaving is not told either, as over an MPI: there the next
+    /// communicator may have the same tags.
     #[cold]
     pub(crate) fn spread_before_leaving(&self) {
         if let (Some(cluster), Some((first, word))) = (&self.cluster, self.word_of_stop()) {
-            let notice = match self.segment.head().fault.is_news(first) {
+            let is_news = !self.is_told_by_culprit() && self.segment.head().fault.is_news(first);
+            let notice = match is_news {
                 true => word.notice(),
                 false => word.repeated(),
             };
@@ -32,16 +35,16 @@ impl Endpoint {
         }
     }
 
-    /// From which call on the communicator has stopped, and the word for it, unless somebody else tells everybody.
+    /// Whether who has left or panicked, and tells everybody so by itself, is what stopped the communicator.
+    fn is_told_by_culprit(&self) -> bool {
+        let fault = self.segment.head().fault.first();
+        matches!(fault, Some((_, Fault::Left { rank } | Fault::Panicked { rank })) if rank != self.rank)
+    }
+
+    /// From which call on the communicator has stopped, and the word for it.
     fn word_of_stop(&self) -> Option<(u64, Word)> {
         let cluster = self.cluster.as_ref()?;
         let (finder, fault) = self.segment.head().fault.first()?;
-        // Who has left tells everybody by itself.
-        let tells_itself =
-            matches!(fault, Fault::Left { rank } | Fault::Panicked { rank } if rank != self.rank);
-        if tells_itself {
-            return None;
-        }
         let first = self.segment.head().fault.stops_from();
         let name = |rank, stamp| self.segment.signature(rank, &stamp).algorithm.to_string();
         let names = match fault {
@@ -134,12 +137,22 @@ impl Endpoint {
             return Err(error);
         }
         let state = cluster.state();
-        let fault = match state.left.iter().find(|left| left.entered <= call) {
-            Some(&Left { rank, panicked, .. }) if panicked => Fault::Panicked { rank },
-            Some(&Left { rank, .. }) => Fault::Left { rank },
-            None => return Ok(()),
+        let left = state.left.iter().find(|left| left.entered <= call);
+        let Some(&Left {
+            rank,
+            entered,
+            panicked,
+            ..
+        }) = left
+        else {
+            return Ok(());
         };
-        Err(self.segment.poison(self.rank, fault))
+        let fault = match panicked {
+            true => Fault::Panicked { rank },
+            false => Fault::Left { rank },
+        };
+        // Calls before those that it does not make can be completed by others of this node.
+        Err(self.segment.poison_from(entered, self.rank, fault))
     }
 
     /// Stops the communicator on this node with what stopped it elsewhere.
