@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 const HELP: &str = "\
 cargo xtask wheel            builds the wheel of crates/allhands-python, below target/wheels
 cargo xtask python-test      builds it, makes an environment below target/python, installs the wheel there, and runs
-                             the tests of numpy; with --all those of PyTorch and JAX, too, which pip fetches (1 GB)
+                             the tests of numpy; with --all those of PyTorch, JAX and Ray, too, which pip fetches (1 GB)
                              further words go to pytest, as -k nonblocking
 
 Needed: python3 of 3.11 or later with venv, and a network that reaches pip's index; for --all a C compiler.";
@@ -20,6 +20,8 @@ const MATURIN: &str = "maturin>=1.9,<2";
 const NUMPY: &[&str] = &["numpy", "pytest"];
 /// What JAX's need besides.
 const JAX: &[&str] = &["jax", "ml_dtypes"];
+/// What Ray's need besides.
+const RAY: &[&str] = &["ray"];
 /// What torch imports on a processor alone; the rest of what its wheel asks for is CUDA.
 const TORCH: &[&str] = &[
     "filelock",
@@ -170,6 +172,7 @@ fn test(root: &Path, is_all: bool, words: &[&str]) -> Done<()> {
     command.args(["-m", "pytest", "--quiet", "--durations=5"]);
     if is_all {
         environment.install(&[], JAX)?;
+        environment.install(&[], RAY)?;
         environment.install(&[], TORCH)?;
         environment.install(&["--no-deps"], &["torch"])?;
         let stubs = root.join("target/python/stubs");
@@ -181,7 +184,13 @@ fn test(root: &Path, is_all: bool, words: &[&str]) -> Done<()> {
         command.env("LD_LIBRARY_PATH", &stubs).arg(&tests);
     } else {
         command.args(
-            ["test_numpy.py", "test_random.py", "test_examples.py"].map(|file| tests.join(file)),
+            [
+                "test_numpy.py",
+                "test_random.py",
+                "test_examples.py",
+                "test_docs.py",
+            ]
+            .map(|file| tests.join(file)),
         );
     }
     run(command.args(words))

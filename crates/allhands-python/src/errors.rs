@@ -4,6 +4,7 @@ use crate::job::NoSuchOperator;
 use allhands::{Error, TransportError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use std::time::Duration;
 
 /// Why a call was not made, or failed.
 pub(crate) enum Failure {
@@ -50,6 +51,28 @@ pub(crate) fn raise(py: Python<'_>, failure: Failure) -> PyErr {
         made.set_cause(py, interrupt);
     }
     made
+}
+
+/// That a message has not ended within its time.
+#[cold]
+pub(crate) fn late(py: Python<'_>, what: &str, peer: Option<usize>, waited: Duration) -> PyErr {
+    let seconds = waited.as_secs_f64();
+    let says = format!("{what} had not ended after its timeout of {seconds:.1} s, and is given up");
+    made(py, "Timeout", (says, peer, true))
+}
+
+/// That a message was given up as its communicator was aborted.
+#[cold]
+pub(crate) fn aborted(py: Python<'_>, what: &str, peer: Option<usize>) -> PyErr {
+    let says = format!("{what} is given up, as the communicator was aborted");
+    made(py, "Interrupted", (says, peer, false))
+}
+
+/// An exception of a class of `allhands._errors`, of what it says, the rank, and whether the communicator can still be used.
+fn made(py: Python<'_>, class: &str, arguments: (String, Option<usize>, bool)) -> PyErr {
+    let module = py.import("allhands._errors");
+    let made = module.and_then(|module| module.getattr(class)?.call1(arguments));
+    made.map_or_else(|error| error, PyErr::from_value)
 }
 
 /// That ranks did not come together.

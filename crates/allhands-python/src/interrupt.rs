@@ -1,11 +1,11 @@
-//! Ctrl-C: how a call that waits hears of it, without the interpreter's lock.
+//! Ctrl-C and `abort`: how a call that waits hears of them, without the interpreter's lock.
 //!
 //! Python's own handler only notes that there was a signal. Ours is put before it, counts, and hands the signal on; a rank that waits asks
-//! every few milliseconds whether there was one since its call began.
+//! every few milliseconds whether there was one since its call began, or whether its communicator was aborted.
 
-use std::cell::Cell;
-use std::sync::Once;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Once};
 
 /// How many there were.
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
@@ -15,6 +15,9 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     /// How many there were when this thread's call began.
     static SEEN: Cell<u64> = const { Cell::new(0) };
+
+    /// Whether the communicator of which this thread makes calls was aborted.
+    static ABORTED: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
 /// Says that a call begins on this thread.
@@ -23,9 +26,23 @@ pub(crate) fn begin() {
     SEEN.set(INTERRUPTS.load(Ordering::Relaxed));
 }
 
-/// Whether there was one since this thread's call began.
+/// Says of which communicator this thread makes calls now: what becomes true when it is aborted.
+#[inline]
+pub(crate) fn makes_calls_of(aborted: &Arc<AtomicBool>) {
+    // A thread that ends makes no calls that anybody would abort.
+    let _ = ABORTED.try_with(|now| {
+        let mut now = now.borrow_mut();
+        if !now.as_ref().is_some_and(|now| Arc::ptr_eq(now, aborted)) {
+            *now = Some(Arc::clone(aborted));
+        }
+    });
+}
+
+/// Whether there was a signal since this thread's call began, or its communicator was aborted.
 pub(crate) fn is_interrupted() -> bool {
-    SEEN.get() != INTERRUPTS.load(Ordering::Relaxed)
+    let is_set = |aborted: &Arc<AtomicBool>| aborted.load(Ordering::Relaxed);
+    let aborted = ABORTED.try_with(|now| now.borrow().as_ref().is_some_and(is_set));
+    SEEN.get() != INTERRUPTS.load(Ordering::Relaxed) || aborted.unwrap_or(false)
 }
 
 extern "C" fn on_signal(signal: libc::c_int) {

@@ -14,6 +14,7 @@ mod errors;
 mod interrupt;
 mod job;
 mod memory;
+mod message;
 mod mpi_abi;
 mod operator;
 mod request;
@@ -24,6 +25,8 @@ mod store;
 mod _core {
     #[pymodule_export]
     use super::communicator::Communicator;
+    #[pymodule_export]
+    use super::message::MessageRequest;
     #[pymodule_export]
     use super::request::Request;
     #[pymodule_export]

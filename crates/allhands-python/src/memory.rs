@@ -40,6 +40,30 @@ pub(crate) enum Use {
 }
 
 impl Memory {
+    /// The bytes of the elements, to be read.
+    ///
+    /// # Safety
+    /// Nobody writes them while the result lives, and what keeps them outlives it.
+    pub(crate) unsafe fn bytes<'a>(&self) -> &'a [u8] {
+        match self.elements * self.element.bytes() {
+            0 => &[],
+            // SAFETY: so many are there as long as they are kept, which the caller promises, as it does the rest.
+            bytes => unsafe { std::slice::from_raw_parts(self.start, bytes) },
+        }
+    }
+
+    /// The bytes of the elements, to be written.
+    ///
+    /// # Safety
+    /// Nobody else touches them while the result lives, and what keeps them outlives it.
+    pub(crate) unsafe fn bytes_mut<'a>(&self) -> &'a mut [u8] {
+        match self.elements * self.element.bytes() {
+            0 => &mut [],
+            // SAFETY: as in `bytes`.
+            bytes => unsafe { std::slice::from_raw_parts_mut(self.start, bytes) },
+        }
+    }
+
     /// The elements of an object with the buffer protocol, the array interface or DLPack; `what` it is in errors.
     ///
     /// Those that do not stand one after another are copied, if they are only read.

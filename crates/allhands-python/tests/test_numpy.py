@@ -203,6 +203,60 @@ def test_messages_and_other_communicators():
     allhands.run(check, 4)
 
 
+def test_messages_under_way():
+    def check(comm):
+        right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        sent, got = numpy.full(1 << 18, comm.rank), numpy.zeros(1 << 18, int)
+        receive, send = comm.irecv(got, left, 3), comm.isend(sent, right, 3)
+        assert comm.allreduce(numpy.ones(1))[0] == comm.size
+        assert send.wait() is None and receive.wait() == (left, 3, 1 << 18)
+        assert receive.test() and receive.wait() == (left, 3, 1 << 18)
+        assert (got == left).all()
+
+        async def exchange():
+            receive = comm.irecv(got)
+            await comm.isend(sent + 1, right)
+            return await receive
+
+        assert asyncio.run(exchange()) == (left, 0, 1 << 18)
+        assert (got == left + 1).all()
+        with pytest.raises(TimeoutError, match=f"from rank {left} had not ended after its timeout of 0.1 s") as raised:
+            comm.recv(got, left, timeout=0.1)
+        assert raised.value.rank == left and raised.value.communicator_usable
+        comm.barrier()
+        # What was given up takes no message.
+        comm.send(sent[:2], right)
+        assert comm.recv(got, left) == (left, 0, 2)
+        del receive
+
+    allhands.run(check, 3)
+
+
+def test_a_receive_from_who_has_left_is_an_error():
+    def check(comm):
+        if comm.rank == 0:
+            with pytest.raises(allhands.Error, match="rank 1"):
+                comm.recv(numpy.zeros(1), 1)
+
+    allhands.run(check, 2)
+
+
+def test_who_aborts_waits_no_longer():
+    def check(comm):
+        other = comm.dup()
+        if comm.rank == 0:
+            threading.Timer(0.2, other.abort).start()
+            began = time.monotonic()
+            with pytest.raises(allhands.Interrupted, match="aborted"):
+                other.recv(numpy.zeros(1), 1)
+            with pytest.raises(allhands.Interrupted, match="in barrier for rank 1"):
+                other.barrier()
+            assert time.monotonic() - began < 1.0
+        assert comm.allreduce(numpy.ones(1))[0] == comm.size
+
+    allhands.run(check, 2)
+
+
 def test_ranks_that_differ_are_named():
     def check(comm):
         with pytest.raises(allhands.Mismatch, match="different calls") as raised:

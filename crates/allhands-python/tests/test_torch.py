@@ -105,6 +105,76 @@ def messages(rank, size):
     assert torch.equal(got, torch.full((1000,), 7.0))
 
 
+def messages_under_way(rank, size):
+    """Long messages both ways at once, and a receive that nobody answers."""
+    right, left = (rank + 1) % size, (rank - 1) % size
+    sent, got = torch.full((1 << 20,), float(rank)), torch.zeros(1 << 20)
+    works = dist.batch_isend_irecv([dist.P2POp(dist.isend, sent, right), dist.P2POp(dist.irecv, got, left)])
+    total = torch.ones(3)
+    dist.all_reduce(total)
+    for work in works:
+        work.wait()
+    assert got[0] == left and got[-1] == left and total[0] == size
+    done = []
+    got = torch.zeros(4, 4)[:, ::2]
+    work = dist.irecv(got, left)
+    work.get_future().then(lambda future: done.append(future.value()))
+    dist.send(torch.full((4, 2), 5.0), right)
+    work.wait()
+    assert torch.equal(got, torch.full((4, 2), 5.0))
+    began = time.monotonic()
+    with pytest.raises(TimeoutError, match=f"from rank {left} had not ended after its timeout"):
+        dist.irecv(torch.zeros(2), left, tag=9).wait(timedelta(seconds=0.2))
+    assert 0.2 <= time.monotonic() - began < 1.0
+    dist.barrier()
+
+
+def is_monitored(rank, size):
+    dist.monitored_barrier()
+    began = time.monotonic()
+    if rank == 0:
+        with pytest.raises(RuntimeError, match="Ranks 1, 2 failed to pass monitoredBarrier"):
+            dist.monitored_barrier(timeout=timedelta(seconds=0.3), wait_all_ranks=True)
+        assert time.monotonic() - began < 1.0
+    dist.barrier()
+
+
+def aborts(rank, size):
+    group = dist.new_group()
+    if rank == 0:
+        import threading
+
+        threading.Timer(0.2, group.abort).start()
+        with pytest.raises(allhands.Interrupted):
+            dist.all_reduce(torch.ones(3), group=group)
+        with pytest.raises(allhands.Interrupted):
+            dist.all_reduce(torch.ones(3), group=group)
+    # The others' groups are as they were.
+    tensor = torch.ones(3)
+    dist.all_reduce(tensor)
+    assert tensor[0] == size
+
+
+def sums_sparse(rank, size):
+    tensor = torch.sparse_coo_tensor([[rank, 7]], [[1.0, 2.0], [float(rank), 1.0]], (8, 2))
+    dist.all_reduce(tensor)
+    wanted = torch.zeros(8, 2)
+    for r in range(size):
+        wanted[r] += torch.tensor([1.0, 2.0])
+        wanted[7] += torch.tensor([float(r), 1.0])
+    assert torch.equal(tensor.to_dense(), wanted)
+
+
+def differs(rank, size):
+    """The lengths of both sides are named, and both ranks."""
+    tensor = torch.zeros(4 if rank == 0 else 5)
+    with pytest.raises(allhands.Error) as raised:
+        dist.all_reduce(tensor)
+    says = str(raised.value)
+    assert all(words in says for words in ("16 on rank 0", "20 on rank 1")), says
+    os._exit(0)
+
+
 def groups(rank, size):
     halves = [dist.new_group(list(range(start, size, 2))) for start in (0, 1)]
     tensor = torch.ones(3)
@@ -173,10 +243,22 @@ def test_every_call(tmp_path, kind):
     ranks(3, tmp_path, every_call, kind)
 
 
-@pytest.mark.parametrize("check", [exchanges, messages, groups, trains], ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", [exchanges, messages, messages_under_way, sums_sparse, groups, trains], ids=lambda check: check.__name__)
 @pytest.mark.parametrize("size", [2, 4])
 def test_several(tmp_path, check, size):
     ranks(size, tmp_path, check)
+
+
+def test_who_has_not_come_is_told(tmp_path):
+    ranks(3, tmp_path, is_monitored)
+
+
+def test_a_group_is_aborted(tmp_path):
+    ranks(3, tmp_path, aborts)
+
+
+def test_tensors_of_two_shapes_are_told(tmp_path):
+    ranks(2, tmp_path, differs)
 
 
 def test_a_rank_that_dies_is_named(tmp_path):

@@ -124,6 +124,14 @@ impl Key {
         default: 8,
         about: "pieces in which the pipeline cuts the vector",
     };
+
+    /// `segments`, of which all are under way at once.
+    pub const SEGMENTS_AT_ONCE: Key = Key {
+        values: Values::Range { min: 1, max: 16 },
+        default: 1,
+        about: "pieces of the vector that go side by side: while one is combined, the next is on its way",
+        ..Key::SEGMENTS
+    };
 }
 
 /// A parameter text that an algorithm does not understand.

@@ -6,15 +6,15 @@
 Ranks find one another by torch's own store. Importing torch loads this by the entry point `torch.backends`.
 """
 
-import queue
-import threading
-from datetime import timedelta
+import math
+import time
 
 import torch
 import torch.distributed as dist
 
 import allhands
 
+from ._torch_works import ENDED, Message, Work
 from ._types import ELEMENT, FORM, OPERATOR
 
 _ELEMENTS = {getattr(torch, name): number for name, number in ELEMENT.items() if hasattr(torch, name)}
@@ -41,114 +41,6 @@ _SUM, _SUM_NUMBER = dist.ReduceOp.SUM, OPERATOR["sum"]
 
 def _autoload():
     """What `import torch` calls; registering is all that there is to do, and that is done by importing this."""
-
-
-class _Work(dist.Work):
-    """Calls that are under way, and what is done when all of them have ended."""
-
-    def __init__(self, requests=(), then=None, result=()):
-        super().__init__()
-        self._requests, self._then, self._result = requests, then, result
-        self._error = None
-        self._lock = threading.Lock()
-
-    def wait(self, timeout=timedelta(0)):
-        with self._lock:
-            self._end(timeout.total_seconds() if timeout else 0.0)
-        return True
-
-    def _end(self, seconds):
-        """Waits for the calls, once; who comes later hears the same."""
-        if self._error is not None:
-            raise self._error
-        requests, then = self._requests, self._then
-        try:
-            for request in requests:
-                request.wait(seconds or None)
-            self._requests, self._then = (), None
-            if then is not None:
-                then()
-        except TimeoutError as error:
-            # The wait's own is no end of the call, which the group's is.
-            self._error = error if isinstance(error, allhands.Error) else None
-            raise
-        except Exception as error:
-            self._error = error
-            raise
-
-    def is_completed(self):
-        return all(request.test() for request in self._requests)
-
-    def is_success(self):
-        return self.is_completed() and self._error is None
-
-    def exception(self):
-        return self._error
-
-    def result(self):
-        return list(self._result)
-
-    def get_future(self):
-        future = torch.futures.Future()
-        if self._requests:
-            _futures.put((self, future))
-            _start_futures()
-        else:
-            _settle(self, future)
-        return future
-
-
-class _Ended(dist.Work):
-    """A call that had ended when it returned: one for all of them, as making one takes longer than a short call."""
-
-    def wait(self, timeout=None):
-        return True
-
-    def is_completed(self):
-        return True
-
-    def is_success(self):
-        return True
-
-    def exception(self):
-        return None
-
-    def result(self):
-        return []
-
-    def get_future(self):
-        future = torch.futures.Future()
-        future.set_result([])
-        return future
-
-
-_ENDED = _Ended()
-
-
-# Works whose futures are to be completed, in the order in which the calls were started.
-_futures = queue.SimpleQueue()
-_futures_thread = None
-
-
-def _start_futures():
-    """Starts the thread that completes futures, unless it is there; it waits without the interpreter's lock."""
-    global _futures_thread
-    if _futures_thread is None or not _futures_thread.is_alive():
-        _futures_thread = threading.Thread(target=_complete_futures, name="allhands futures", daemon=True)
-        _futures_thread.start()
-
-
-def _complete_futures():
-    while True:
-        _settle(*_futures.get())
-
-
-def _settle(work, future):
-    try:
-        work.wait()
-        future.set_result(list(work._result))
-    except Exception as error:
-        future.set_exception(error)
 
 
 class _Tensor:
@@ -200,13 +92,23 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         self._rank, self._size = rank, size
         # The thread takes calls further that nobody waits for, without the interpreter.
         self._comm = allhands.meet(store, rank, size, "allhands", progress_thread=True)
-        self._comm.set_timeout(_seconds(timeout))
+        self._timeout_s = _seconds(timeout)
+        self._comm.set_timeout(self._timeout_s)
         self._call = self._comm._call
 
     def getBackendName(self):
         return "allhands"
 
-    # torch keeps these two with a group's backend, which a group of Python's has not.
+    # torch keeps these with a group's backend, which a group of Python's has not.
+
+    supports_coalescing = False
+    supports_shrinking = False
+    _device_types = [torch.device("cpu")]
+
+    def _get_backend(self, device):
+        if device.type != "cpu":
+            raise RuntimeError(f"allhands: a group for {device}; right would be one for cpu")
+        return self
 
     def _set_group_name(self, name):
         self._name = name
@@ -228,10 +130,10 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         nonblocking = opts is None or opts.asyncOp
         request = self._call(form, element, source, target, root, operator, kept, nonblocking)
         if nonblocking:
-            return _Work((request,), then, result)
+            return Work((request,), then, result)
         if then is not None:
             then()
-        return _ENDED
+        return ENDED
 
     # Reductions.
 
@@ -256,7 +158,9 @@ class ProcessGroupAllhands(dist.ProcessGroup):
             if opts.asyncOp:
                 return self._run(_ALLREDUCE, (element, None, side), 0, _SUM_NUMBER, tensor, opts, None, tensors)
             self._call(_ALLREDUCE, element, None, side, 0, _SUM_NUMBER, None, False)
-            return _ENDED
+            return ENDED
+        if tensor.is_sparse:
+            return self._allreduce_sparse(tensor, opts)
         place = _Tensor(tensor)
         number, averages = self._reduced([place.tensor], opts)
 
@@ -269,13 +173,29 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         needs = then if averages or place.source is not None else None
         return self._run(_ALLREDUCE, sides, 0, number, place.tensor, opts, needs, tensors)
 
+    def _allreduce_sparse(self, tensor, opts):
+        """The sum of what all ranks have, of which each has its own elements; has ended when it returns."""
+        if opts.reduceOp != _SUM:
+            raise ValueError("allhands: a sparse tensor is summed alone; right would be SUM, or a dense tensor")
+        own = tensor.coalesce()
+        counts = self._comm.allgather(torch.tensor([own._nnz()])).reshape(-1).tolist()
+        parts = []
+        for part in (own.indices().T.contiguous(), own.values().contiguous()):
+            row = math.prod(part.shape[1:])
+            whole = part.new_empty((sum(counts), *part.shape[1:]))
+            self._comm.allgather(part.reshape(-1), whole.reshape(-1), [count * row for count in counts])
+            parts.append(whole)
+        indices, values = parts
+        tensor.copy_(torch.sparse_coo_tensor(indices.T, values, tensor.shape).coalesce())
+        return Work((), None, [tensor])
+
     def allreduce_coalesced(self, tensors, opts):
         return self._each([self.allreduce([tensor], opts) for tensor in tensors], tensors)
 
     def _each(self, works, result):
-        works = [work for work in works if work is not _ENDED]
+        works = [work for work in works if work is not ENDED]
         if not works:
-            return _ENDED
+            return ENDED
         requests = tuple(request for work in works for request in work._requests)
         thens = [work._then for work in works if work._then is not None]
 
@@ -283,7 +203,7 @@ class ProcessGroupAllhands(dist.ProcessGroup):
             for one in thens:
                 one()
 
-        return _Work(requests, then if thens else None, result)
+        return Work(requests, then if thens else None, result)
 
     def reduce(self, tensors, opts):
         (tensor,) = tensors
@@ -356,7 +276,7 @@ class ProcessGroupAllhands(dist.ProcessGroup):
             for part, piece in zip(parts, whole):
                 part.copy_(piece.reshape(part.shape))
 
-        if work is _ENDED:
+        if work is ENDED:
             then()
             return work
         work._then, work._result = then, parts
@@ -398,7 +318,7 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         counts = lambda splits, tensor: [s * row(tensor) for s in splits or [tensor.shape[0] // self._size] * self._size]
         arrays = [tensor.tensor.detach().reshape(-1) for tensor in (read, written)]
         request = self._comm.alltoall(*arrays, counts(input_splits, source), counts(output_splits, output), nonblocking=True)
-        return _Work((request,), then, [output])
+        return Work((request,), then, [output])
 
     def alltoall(self, outputs, inputs, opts):
         source = torch.cat([part.reshape(-1) for part in inputs])
@@ -411,7 +331,7 @@ class ProcessGroupAllhands(dist.ProcessGroup):
             for part, piece in zip(outputs, pieces):
                 part.copy_(piece.reshape(part.shape))
 
-        return _Work((request,), then, outputs)
+        return Work((request,), then, outputs)
 
     def gather_single(self, output, source, opts):
         read, root = _Tensor(source), opts.rootRank
@@ -434,14 +354,16 @@ class ProcessGroupAllhands(dist.ProcessGroup):
     all_to_all_single = alltoall_base
 
     def set_timeout(self, timeout):
-        self._comm.set_timeout(_seconds(timeout))
+        self._timeout_s = _seconds(timeout)
+        self._comm.set_timeout(self._timeout_s)
 
     # Between two ranks.
 
     def send(self, tensors, to, tag):
         (tensor,) = tensors
-        self._comm.send(_Tensor(tensor).tensor.detach(), to, tag)
-        return _ENDED
+        request = self._comm.isend(_Tensor(tensor).tensor.detach(), to, tag)
+        # A short message is away at once.
+        return ENDED if request.test() else Message(request, self._timeout_s)
 
     def recv(self, tensors, source, tag):
         return self._receive(tensors, source, tag)
@@ -452,11 +374,64 @@ class ProcessGroupAllhands(dist.ProcessGroup):
     def _receive(self, tensors, source, tag):
         (tensor,) = tensors
         place = _Tensor(tensor, reads=False)
-        came_from, _, _ = self._comm.recv(place.tensor.detach(), source, tag)
-        place.give_back()
-        work = _Work((), None, tensors)
-        work._source_rank = lambda: came_from
-        return work
+        request = self._comm.irecv(place.tensor.detach(), source, tag)
+        return Message(request, self._timeout_s, place, tensors)
+
+    def monitored_barrier(self, timeout=None, wait_all_ranks=False):
+        """A barrier in which rank 0 says who has not come; with `wait_all_ranks` all of them, else the first.
+
+        Its errors have the words that Gloo's have, as programs look for these.
+        """
+        seconds = timeout.total_seconds() if timeout is not None else self._timeout_s
+        until = time.monotonic() + seconds
+        left = lambda: max(until - time.monotonic(), 0.0)
+        word = torch.zeros(1, dtype=torch.uint8)
+        if self._rank != 0:
+            self._report_to_monitor(word, left)
+            return
+        if seconds <= 0:
+            raise RuntimeError(f"[Rank 0]: Rank 0 timed out in monitoredBarrier after {seconds * 1e3:.0f} ms")
+        missing = []
+        for rank in range(1, self._size):
+            try:
+                self._comm.recv(word, rank, _MONITOR_TAG, timeout=left())
+            except allhands.Error:
+                missing.append(rank)
+                if not wait_all_ranks:
+                    break
+        if missing:
+            who = f"Ranks {', '.join(map(str, missing))}" if wait_all_ranks else f"Rank {missing[0]}"
+            raise RuntimeError(f"[Rank 0]: {who} failed to pass monitoredBarrier in {seconds * 1e3:.0f} ms")
+        for rank in range(1, self._size):
+            self._comm.send(word, rank, _MONITOR_TAG, timeout=left())
+
+    def _report_to_monitor(self, word, left):
+        """Says that this rank has come, and hears that all have."""
+        try:
+            self._comm.send(word, 0, _MONITOR_TAG, timeout=left())
+            self._comm.recv(word, 0, _MONITOR_TAG, timeout=left())
+        except allhands.Error as error:
+            rank = self._rank
+            raise RuntimeError(
+                f"[Rank {rank}]: Rank {rank} successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0: "
+                f"{error}"
+            ) from error
+
+    def abort(self):
+        """Ends all waits in this group's calls, on whatever thread, with an error."""
+        self._comm.abort()
+        self._call = _aborted
+
+    def shutdown(self):
+        """Nothing is left to do: what is under way ends with the communicator."""
+
+
+# Of messages that are no program's: torch's tags are small.
+_MONITOR_TAG = (1 << 31) - 2
+
+
+def _aborted(*_):
+    raise allhands.Interrupted("allhands: the group was aborted; right would be a new one")
 
 
 def _divide(tensor, by):
@@ -469,6 +444,9 @@ def _divide(tensor, by):
 def _create(store, rank, size, timeout):
     return ProcessGroupAllhands(store, rank, size, timeout)
 
+
+# The flight recorder of torch 2.15 asks groups for a name that only those of C++ have.
+getattr(dist.distributed_c10d, "_FR_SELF_RECORDING_BACKENDS", set()).add("allhands")
 
 if "allhands" not in dist.Backend.backend_list:
     dist.Backend.register_backend("allhands", _create, devices=["cpu"])

@@ -5,6 +5,7 @@ use crate::element::Element;
 use crate::errors::{self, Failure};
 use crate::interrupt;
 use crate::job::{Counts, Form, Job};
+use crate::message::MessageRequest;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::time::Duration;
@@ -391,22 +392,54 @@ impl Communicator {
     }
 
     /// Sends an array to rank `to`.
-    #[pyo3(signature = (array, to, tag=0))]
-    fn send(&self, py: Python<'_>, array: &Bound<'_, PyAny>, to: usize, tag: u32) -> PyResult<()> {
-        self.send_array(py, array, (to, tag))
+    #[pyo3(signature = (array, to, tag=0, *, timeout=None))]
+    fn send(
+        &self,
+        py: Python<'_>,
+        array: &Bound<'_, PyAny>,
+        to: usize,
+        tag: u32,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        self.begin_send(array, (to, tag))?.wait(py, timeout)?;
+        Ok(())
     }
 
     /// Receives from rank `source`, or any, what has this tag, or any, to the start of an array; gives the source, the tag and how many elements
     /// have come.
-    #[pyo3(signature = (array, source=None, tag=None))]
+    #[pyo3(signature = (array, source=None, tag=None, *, timeout=None))]
     fn recv(
         &self,
         py: Python<'_>,
         array: &Bound<'_, PyAny>,
         source: Option<usize>,
         tag: Option<u32>,
-    ) -> PyResult<(usize, u32, usize)> {
-        self.recv_array(py, array, (source, tag))
+        timeout: Option<f64>,
+    ) -> PyResult<Option<(usize, u32, usize)>> {
+        self.begin_receive(array, (source, tag))?.wait(py, timeout)
+    }
+
+    /// Begins to send an array, which must stay as it is until the request has been waited for.
+    #[pyo3(signature = (array, to, tag=0))]
+    fn isend(&self, array: &Bound<'_, PyAny>, to: usize, tag: u32) -> PyResult<MessageRequest> {
+        self.begin_send(array, (to, tag))
+    }
+
+    /// Begins to receive an array, as `recv` does.
+    #[pyo3(signature = (array, source=None, tag=None))]
+    fn irecv(
+        &self,
+        array: &Bound<'_, PyAny>,
+        source: Option<usize>,
+        tag: Option<u32>,
+    ) -> PyResult<MessageRequest> {
+        self.begin_receive(array, (source, tag))
+    }
+
+    /// Ends this rank's waits in calls of this communicator, on whatever thread they are, with `Interrupted`; every further call fails, and other
+    /// ranks hear that this one has given up.
+    fn abort(&self) {
+        self.shared.abort();
     }
 
     /// A communicator of the same ranks whose calls have nothing to do with this one's.

@@ -14,6 +14,7 @@ use allhands::interposition::Interposition;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A communicator of the library, which one thread at a time uses; nobody waits for it with the interpreter's lock.
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     comm: Mutex<allhands::Communicator>,
     rank: usize,
     size: usize,
+    aborted: Arc<AtomicBool>,
 }
 
 impl Shared {
@@ -30,7 +32,21 @@ impl Shared {
         comm.set_interrupt(Some(interrupt::is_interrupted));
         let (rank, size) = (comm.rank(), comm.size());
         let comm = Mutex::new(comm);
-        Arc::new(Shared { comm, rank, size })
+        Arc::new(Shared {
+            comm,
+            rank,
+            size,
+            aborted: Arc::default(),
+        })
+    }
+
+    /// Has whoever waits in a call give up, on whatever thread.
+    pub(crate) fn abort(&self) {
+        self.aborted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.aborted.load(Ordering::Relaxed)
     }
 
     pub(crate) fn rank(&self) -> usize {
@@ -42,6 +58,7 @@ impl Shared {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, allhands::Communicator> {
+        interrupt::makes_calls_of(&self.aborted);
         self.comm.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,9 +10,11 @@ pub use super::nonblocking_start::NonblockingStart;
 pub use crate::transport::shm::failure::refusals::Refused;
 
 use super::counts::Unknown;
+use super::messages::{Elements, Ends};
 use super::sealed::Sealed;
 use super::{Communicator, Operation};
 use crate::error::Error;
+use crate::message::{Source, Status, Tag};
 use crate::prepared::Prepared;
 use crate::transport::endpoint::state::request::Buffers;
 use allhands_core::call::Collective;
@@ -81,6 +83,42 @@ pub trait Interposition: Sealed {
     /// # Errors
     /// What stopped the call.
     fn end(&self, number: usize) -> Result<(), Error>;
+
+    /// Begins to send bytes as [`Communicator::isend`] does, and gives the number by which the three functions of messages that follow know the
+    /// message; none, if it is away at once.
+    ///
+    /// # Errors
+    /// As [`Communicator::isend`].
+    ///
+    /// # Safety
+    /// The bytes stay valid and unchanged until the message has been taken or dropped, or for ever.
+    unsafe fn begin_send(&self, bytes: &[u8], to: usize, tag: u32) -> Result<Option<usize>, Error>;
+
+    /// Begins to receive bytes as [`Communicator::irecv`] does, and gives the number of the message.
+    ///
+    /// # Errors
+    /// As [`Communicator::irecv`].
+    ///
+    /// # Safety
+    /// The bytes stay valid, and nobody else touches them, until the message has been taken or dropped, or for ever.
+    unsafe fn begin_receive(
+        &self,
+        bytes: &mut [u8],
+        source: Source,
+        tag: Tag,
+    ) -> Result<usize, Error>;
+
+    /// Whether a message has ended, well or not; takes everything further.
+    fn has_message_ended(&self, number: usize) -> bool;
+
+    /// Waits for a message, whose number may then be another's, and says what has come.
+    ///
+    /// # Errors
+    /// What kept it from coming.
+    fn take_message(&self, number: usize) -> Result<Status, Error>;
+
+    /// Gives a message up, whatever its peer does; its number may then be another's.
+    fn drop_message(&self, number: usize);
 
     /// Takes all calls that are under way as far as they go, without waiting.
     fn advance(&self);
@@ -204,6 +242,33 @@ impl Interposition for Communicator {
         self.wait_active(number)
     }
 
+    unsafe fn begin_send(&self, bytes: &[u8], to: usize, tag: u32) -> Result<Option<usize>, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.start_send(Elements::of(bytes), (to, tag)) }
+    }
+
+    unsafe fn begin_receive(
+        &self,
+        bytes: &mut [u8],
+        source: Source,
+        tag: Tag,
+    ) -> Result<usize, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.start_receive(Elements::of_mut(bytes), Ends::new(source, tag)) }
+    }
+
+    fn has_message_ended(&self, number: usize) -> bool {
+        self.test_message(number)
+    }
+
+    fn take_message(&self, number: usize) -> Result<Status, Error> {
+        self.wait_message(number).map(Status::from)
+    }
+
+    fn drop_message(&self, number: usize) {
+        self.abort_message(number);
+    }
+
     fn advance(&self) {
         self.inner.take().advance();
     }
@@ -313,6 +378,49 @@ mod tests {
             buffers
         });
         assert_eq!(ended.unwrap(), [[[3; 3], [10; 3]]; 2]);
+    }
+
+    #[test]
+    fn messages_are_known_by_their_numbers() {
+        let ended = threads::run(2, |comm| {
+            let (mut got, sent) = ([0; 100_000], [comm.rank() as u8 + 1; 100_000]);
+            let other = 1 - comm.rank();
+            // SAFETY: both buffers outlive the messages, which are taken below.
+            let (receive, send) = unsafe {
+                let receive = comm.begin_receive(&mut got, Source::Any, Tag::Is(3));
+                (receive.unwrap(), comm.begin_send(&sent, other, 3).unwrap())
+            };
+            while !comm.has_message_ended(receive) {
+                std::thread::yield_now();
+            }
+            let status = comm.take_message(receive).unwrap();
+            send.map(|number| comm.take_message(number).unwrap());
+            assert_eq!(
+                (status.source, status.tag, status.bytes),
+                (other, 3, got.len())
+            );
+            got[got.len() - 1]
+        });
+        assert_eq!(ended.unwrap(), [2, 1]);
+    }
+
+    #[test]
+    fn who_tests_for_a_message_hears_that_its_sender_has_left() {
+        let ended = threads::run(2, |comm| {
+            if comm.rank() == 1 {
+                return String::new();
+            }
+            let mut room = [0; 10];
+            // SAFETY: the room outlives the message, which is taken below.
+            let number = unsafe { comm.begin_receive(&mut room, Source::Rank(1), Tag::Any) };
+            let number = number.unwrap();
+            while !comm.has_message_ended(number) {
+                std::thread::yield_now();
+            }
+            comm.take_message(number).unwrap_err().to_string()
+        });
+        let said = &ended.unwrap()[0];
+        assert!(said.contains("rank 1"), "{said}");
     }
 
     #[test]

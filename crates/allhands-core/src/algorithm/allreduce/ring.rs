@@ -2,7 +2,8 @@
 //!
 //! 2(p − 1) steps of 1/p of the vector: minimal volume and work for any number of ranks, but a latency that grows with it. The
 //! reduce-scatter is pairwise, as the paper has it, or with `reduce-scatter=ring` also between neighbours alone, what others
-//! call the ring.
+//! call the ring. With `segments` the vector goes in pieces side by side, each by a ring of its own: while a rank combines one, or waits for
+//! one, another one is on its way.
 //!
 //! ```text
 //! 4 ranks      i ─▶ i+1, i ─▶ i+2, i ─▶ i+3: parts to combine      then 3 times i ─▶ i+1: results
@@ -13,7 +14,7 @@
 use super::BASE;
 use crate::algorithm::phase::allgather::{self, circle::among_all};
 use crate::algorithm::phase::reduce_scatter;
-use crate::algorithm::{Algorithm, Claims, Key, any_order, block_per_rank};
+use crate::algorithm::{Algorithm, Claims, Key, any_order};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
@@ -21,28 +22,46 @@ pub const ALGORITHM: Algorithm = Algorithm {
     name: "ring",
     citation: "T 5.3; Patarasuk and Yuan 2009",
     summary: "pairwise or ring reduce-scatter, then a ring allgather",
-    keys: &[Key::REDUCE_SCATTER],
-    settings: &["", "reduce-scatter=ring"],
+    keys: &[Key::REDUCE_SCATTER, Key::SEGMENTS_AT_ONCE],
+    settings: &[
+        "",
+        "reduce-scatter=ring",
+        "segments=2",
+        "reduce-scatter=ring,segments=3",
+    ],
     ordered: any_order,
-    parts: block_per_rank,
+    parts: |shape| shape.ranks() * shape.get(Key::SEGMENTS_AT_ONCE.name),
     build,
     claims,
     ..BASE
 };
 
 fn build(b: &mut Builder) {
-    let (rank, input, output) = (b.rank(), b.input(), b.output());
+    match b.get(Key::SEGMENTS_AT_ONCE.name) {
+        1 => segment(b, 0),
+        segments => {
+            for at in 0..segments {
+                b.strand(|b| segment(b, at));
+            }
+        }
+    }
+}
+
+/// One segment, in which every rank has a block.
+fn segment(b: &mut Builder, at: u32) {
+    let (p, rank) = (b.ranks(), b.rank());
+    let [input, output] = [b.input(), b.output()].map(|vector| vector.slice(at * p, p));
     let own = output.at(rank);
     reduce_scatter::ring::reduce_scatter_by_key(b, input, output);
     among_all(b, own, output, allgather::ring::allgather);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let others = shape.ranks() - 1;
+    let (others, segments) = (shape.ranks() - 1, shape.get(Key::SEGMENTS_AT_ONCE.name));
     Claims {
-        ports: 1,
+        ports: segments,
         steps: 2 * others,
-        volume: u64::from(2 * others),
-        work: u64::from(others),
+        volume: u64::from(2 * others * segments),
+        work: u64::from(others * segments),
     }
 }

@@ -11,15 +11,15 @@
 //! Source: the all-pairs allreduce of Cowan and others: MSCCLang: Microsoft collective communication language, 2023, with a scan of every part.
 
 use super::BASE;
-use crate::algorithm::Algorithm;
 use crate::algorithm::phase::scan::{Own, all_pairs};
+use crate::algorithm::{Algorithm, Key};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "all-pairs",
     citation: "Cowan and others 2023",
     summary: "each part straight to the rank that combines it, and each result of it straight back",
-    keys: &[all_pairs::SEGMENTS],
+    keys: &[Key::SEGMENTS_AT_ONCE],
     settings: &["", "segments=2"],
     parts: all_pairs::parts,
     build: |b| all_pairs::scan(b, Own::Included),

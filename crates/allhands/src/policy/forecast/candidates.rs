@@ -105,12 +105,30 @@ fn is_exchange(algorithm: &Algorithm) -> bool {
     has(algorithm, &Parameter::WINDOW) && !is_pipeline(algorithm)
 }
 
-/// The window of an exchange; none where it has room for all messages, or in what is no exchange.
-pub(super) fn window(algorithm: &Algorithm, shape: &Shape) -> Option<u32> {
-    let window = is_exchange(algorithm).then(|| shape.get(Parameter::WINDOW.name))?;
-    (1..shape.call.ranks - 1)
-        .contains(&window)
-        .then_some(window)
+/// What a rank has under way at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    /// Messages each way.
+    pub(super) messages: u32,
+    /// In how many steps all of them go: what a peer that comes late to one had to send before.
+    pub(super) steps: u32,
+}
+
+/// The window of an exchange, whose messages wait for none, or of what goes in segments side by side, step by step. None where all messages may be
+/// under way, and where each waits for the one before.
+pub(super) fn window(algorithm: &Algorithm, shape: &Shape) -> Option<Window> {
+    let goes_side_by_side = algorithm.keys.contains(&Parameter::SEGMENTS_AT_ONCE)
+        && shape.get(Parameter::SEGMENTS_AT_ONCE.name) > 1;
+    let (messages, steps) = match is_exchange(algorithm) {
+        true => (shape.get(Parameter::WINDOW.name), 1),
+        false if goes_side_by_side => {
+            let claims = (algorithm.claims)(shape);
+            (claims.ports, claims.steps)
+        }
+        false => return None,
+    };
+    let is_one = (1..shape.call.ranks - 1).contains(&messages) && steps > 0;
+    is_one.then_some(Window { messages, steps })
 }
 
 fn has(algorithm: &Algorithm, key: &Parameter) -> bool {

@@ -1,28 +1,20 @@
 //! All-pairs scan: every rank combines another part of all vectors, and sends each rank its result of that part.
 
 use super::Own;
-use crate::algorithm::{Claims, Key, Values};
+use crate::algorithm::{Claims, Key};
 use crate::pattern::exchange::shifted;
 use crate::schedule::{Blocks, Builder, Shape, Units};
 use alloc::vec::Vec;
 
-/// Segments that go side by side: the results of one leave while what is combined of the next is still on its way.
-pub const SEGMENTS: Key = Key {
-    values: Values::Range { min: 1, max: 16 },
-    default: 1,
-    about: "pieces of every part: while the results of one are on their way to all, the next is combined",
-    ..Key::SEGMENTS
-};
-
 /// A part for each rank in every segment.
 #[must_use]
 pub fn parts(shape: &Shape) -> u32 {
-    shape.ranks() * shape.get(SEGMENTS.name)
+    shape.ranks() * shape.get(Key::SEGMENTS_AT_ONCE.name)
 }
 
 /// Scan of the input into the output, both cut in [`parts`].
 pub fn scan(b: &mut Builder, own: Own) {
-    match b.get(SEGMENTS.name) {
+    match b.get(Key::SEGMENTS_AT_ONCE.name) {
         1 => segment(b, own, 0),
         segments => {
             for at in 0..segments {
@@ -113,7 +105,7 @@ fn result(sums: &[Blocks], own: Own, rank: u32) -> Option<Blocks> {
 /// Two steps: parts to who combines them, and results back.
 #[must_use]
 pub fn claims(shape: &Shape, own: Own) -> Claims {
-    let (others, segments) = (shape.ranks() - 1, shape.get(SEGMENTS.name));
+    let (others, segments) = (shape.ranks() - 1, shape.get(Key::SEGMENTS_AT_ONCE.name));
     Claims {
         ports: segments * others,
         steps: 2 * others.min(1),
