@@ -22,7 +22,7 @@ const NUMPY: &[&str] = &["numpy", "pytest"];
 const JAX: &[&str] = &["jax", "ml_dtypes"];
 /// What Ray's need besides.
 const RAY: &[&str] = &["ray"];
-/// What torch imports on a processor alone; the rest of what its wheel asks for is CUDA.
+/// What torch imports on a processor alone, and its own tests; the rest of what its wheel asks for is CUDA.
 const TORCH: &[&str] = &[
     "filelock",
     "fsspec",
@@ -31,6 +31,7 @@ const TORCH: &[&str] = &[
     "sympy",
     "typing_extensions",
     "packaging",
+    "expecttest",
 ];
 
 /// Why something could not be done.

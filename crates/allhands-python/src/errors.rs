@@ -43,7 +43,11 @@ pub(crate) fn raise(py: Python<'_>, failure: Failure) -> PyErr {
         _ => None,
     };
     let made = py.import("allhands._errors").and_then(|module| {
-        let arguments = (error.to_string(), rank, error.communicator_usable());
+        let says = match class {
+            "Timeout" => format!("{error}, as the timeout of its calls was up"),
+            _ => error.to_string(),
+        };
+        let arguments = (says, rank, error.communicator_usable());
         module.getattr(class)?.call1(arguments)
     });
     let made = made.map_or_else(|error| error, PyErr::from_value);

@@ -150,8 +150,10 @@ class ProcessGroupAllhands(dist.ProcessGroup):
                 tensor.mul_(factor)
         return number, kind == _Op.AVG
 
-    def allreduce(self, tensors, opts):
-        (tensor,) = tensors
+    def allreduce(self, tensors, opts=None):
+        (tensor,) = _listed(tensors)
+        if opts is None:
+            opts = dist.AllreduceOptions()
         if _is_plain(tensor) and opts.reduceOp == _SUM:
             # What programs call most, without what the others need.
             side, element = (tensor.data_ptr(), tensor.numel()), _element(tensor)
@@ -189,7 +191,7 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         tensor.copy_(torch.sparse_coo_tensor(indices.T, values, tensor.shape).coalesce())
         return Work((), None, [tensor])
 
-    def allreduce_coalesced(self, tensors, opts):
+    def allreduce_coalesced(self, tensors, opts=None):
         return self._each([self.allreduce([tensor], opts) for tensor in tensors], tensors)
 
     def _each(self, works, result):
@@ -205,8 +207,9 @@ class ProcessGroupAllhands(dist.ProcessGroup):
 
         return Work(requests, then if thens else None, result)
 
-    def reduce(self, tensors, opts):
-        (tensor,) = tensors
+    def reduce(self, tensors, opts=None):
+        (tensor,) = _listed(tensors)
+        opts = opts or dist.ReduceOptions()
         root = opts.rootRank
         place = _Tensor(tensor)
         number, averages = self._reduced([place.tensor], opts)
@@ -223,7 +226,8 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         sides = (_element(tensor), (source.data_ptr(), source.numel()), target)
         return self._run(_REDUCE, sides, root, number, (source, place.tensor), opts, then if is_root else None, tensors)
 
-    def _reduce_scatter_base(self, output, source, opts):
+    def _reduce_scatter_base(self, output, source, opts=None):
+        opts = opts or dist.ReduceScatterOptions()
         read, written = _Tensor(source), _Tensor(output, reads=False)
         number, averages = self._reduced([read.tensor], opts)
 
@@ -236,7 +240,8 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         needs = then if averages or written.source is not None else None
         return self._run(_REDUCE_SCATTER, sides, 0, number, (read.tensor, written.tensor), opts, needs, [output])
 
-    def reduce_scatter(self, outputs, inputs, opts):
+    def reduce_scatter(self, outputs, inputs, opts=None):
+        opts = opts or dist.ReduceScatterOptions()
         works = [self._reduce_scatter_list(output, parts, opts) for output, parts in zip(outputs, inputs)]
         return self._each(works, outputs)
 
@@ -246,24 +251,25 @@ class ProcessGroupAllhands(dist.ProcessGroup):
             raise ValueError("allhands: reduce_scatter: tensors of several lengths; right would be equal ones")
         return self._reduce_scatter_base(output, whole, opts)
 
-    def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts):
+    def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
         return self._each([self._reduce_scatter_base(output, source, opts) for output, source in zip(outputs, inputs)], outputs)
 
     # What moves data alone.
 
-    def broadcast(self, tensors, opts):
-        (tensor,) = tensors
+    def broadcast(self, tensors, opts=None):
+        (tensor,) = _listed(tensors)
+        opts = opts or dist.BroadcastOptions()
         place = _Tensor(tensor)
         then = place.give_back if place.source is not None else None
         return self._run(_BROADCAST, (_element(tensor), None, place.side), opts.rootRank, None, place.tensor, opts, then, tensors)
 
-    def _allgather_base(self, output, source, opts):
+    def _allgather_base(self, output, source, opts=None):
         read, written = _Tensor(source), _Tensor(output, reads=False)
         then = written.give_back if written.source is not None else None
         sides = (_element(source), read.side, written.side)
         return self._run(_ALLGATHER, sides, 0, None, (read.tensor, written.tensor), opts, then, [output])
 
-    def allgather(self, outputs, inputs, opts):
+    def allgather(self, outputs, inputs, opts=None):
         return self._each([self._allgather_list(parts, source, opts) for parts, source in zip(outputs, inputs)], outputs)
 
     def _allgather_list(self, parts, source, opts):
@@ -282,15 +288,16 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         work._then, work._result = then, parts
         return work
 
-    def allgather_into_tensor_coalesced(self, outputs, inputs, opts):
+    def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
         return self._each([self._allgather_base(output, source, opts) for output, source in zip(outputs, inputs)], outputs)
 
-    def allgather_coalesced(self, outputs, inputs, opts):
+    def allgather_coalesced(self, outputs, inputs, opts=None):
         columns = [[row[at] for row in outputs] for at in range(len(inputs))]
         return self._each([self._allgather_list(parts, source, opts) for parts, source in zip(columns, inputs)], outputs)
 
-    def gather(self, outputs, inputs, opts):
+    def gather(self, outputs, inputs, opts=None):
         (source,) = inputs
+        opts = opts or dist.GatherOptions()
         read, root = _Tensor(source), opts.rootRank
         if self._rank != root:
             return self._run(_GATHER, (_element(source), read.side, None), root, None, read.tensor, opts)
@@ -299,8 +306,9 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         work = self._run(_GATHER, sides, root, None, (read.tensor, whole), opts, None, outputs[0])
         return self._then_split(work, whole, outputs[0])
 
-    def scatter(self, outputs, inputs, opts):
+    def scatter(self, outputs, inputs, opts=None):
         (output,) = outputs
+        opts = opts or dist.ScatterOptions()
         written, root = _Tensor(output, reads=False), opts.rootRank
         then = written.give_back if written.source is not None else None
         source = torch.cat([part.reshape(-1) for part in inputs[0]]) if self._rank == root else None
@@ -308,7 +316,7 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         sides = (_element(output), side, written.side)
         return self._run(_SCATTER, sides, root, None, (source, written.tensor), opts, then, outputs)
 
-    def alltoall_base(self, output, source, output_splits, input_splits, opts):
+    def alltoall_base(self, output, source, output_splits, input_splits, opts=None):
         read, written = _Tensor(source), _Tensor(output, reads=False)
         then = written.give_back if written.source is not None else None
         if not output_splits and not input_splits:
@@ -320,7 +328,7 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         request = self._comm.alltoall(*arrays, counts(input_splits, source), counts(output_splits, output), nonblocking=True)
         return Work((request,), then, [output])
 
-    def alltoall(self, outputs, inputs, opts):
+    def alltoall(self, outputs, inputs, opts=None):
         source = torch.cat([part.reshape(-1) for part in inputs])
         whole = source.new_empty(sum(part.numel() for part in outputs))
         sends, receives = ([part.numel() for part in parts] for parts in (inputs, outputs))
@@ -333,7 +341,8 @@ class ProcessGroupAllhands(dist.ProcessGroup):
 
         return Work((request,), then, outputs)
 
-    def gather_single(self, output, source, opts):
+    def gather_single(self, output, source, opts=None):
+        opts = opts or dist.GatherOptions()
         read, root = _Tensor(source), opts.rootRank
         if self._rank != root:
             return self._run(_GATHER, (_element(source), read.side, None), root, None, read.tensor, opts)
@@ -432,6 +441,11 @@ _MONITOR_TAG = (1 << 31) - 2
 
 def _aborted(*_):
     raise allhands.Interrupted("allhands: the group was aborted; right would be a new one")
+
+
+def _listed(tensors):
+    """The tensors of a call, which programs that make it themselves may give one of."""
+    return [tensors] if isinstance(tensors, torch.Tensor) else tensors
 
 
 def _divide(tensor, by):
