@@ -17,6 +17,7 @@ mod memory;
 mod message;
 mod mpi_abi;
 mod operator;
+mod patience;
 mod request;
 mod store;
 

@@ -4,19 +4,12 @@ use crate::communicator::Shared;
 use crate::errors::{self, Failure};
 use crate::interrupt;
 use crate::memory::Memory;
+use crate::patience;
 use allhands::Status;
 use allhands::interposition::Interposition;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// For so long who waits only looks, and for so long it lets others run between two looks; then it sleeps.
-const SPINS: Duration = Duration::from_micros(30);
-const YIELDS: Duration = Duration::from_millis(2);
-const SLEEPS: Duration = Duration::from_micros(100);
-
-/// So often Python's own signal handlers may run.
-const SIGNALS: Duration = Duration::from_millis(20);
 
 /// A send or receive that was started with `isend` or `irecv`.
 ///
@@ -121,24 +114,13 @@ impl MessageRequest {
         }
     }
 
-    /// Looks until the message has ended, the time is up, or Python's signal handlers are due; whether it has ended.
     fn look(&self, since: Instant, limit: Option<Duration>) -> bool {
-        let due = Instant::now() + SIGNALS;
-        loop {
-            if self.has_ended() {
-                return true;
-            }
-            let waited = since.elapsed();
-            let is_up = limit.is_some_and(|limit| waited >= limit);
-            if is_up || Instant::now() >= due || self.shared.is_aborted() {
-                return false;
-            }
-            match waited {
-                short if short < SPINS => std::hint::spin_loop(),
-                short if short < YIELDS => std::thread::yield_now(),
-                _ => std::thread::sleep(SLEEPS),
-            }
-        }
+        patience::look(
+            since,
+            limit,
+            || self.has_ended(),
+            || self.shared.is_aborted(),
+        )
     }
 
     /// Takes what has come of a message that has ended.

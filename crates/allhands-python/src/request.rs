@@ -6,6 +6,7 @@ use crate::interrupt;
 use crate::job::Job;
 use crate::memory::Memory;
 use crate::operator::Operator;
+use crate::patience;
 use allhands::interposition::Interposition;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,15 +48,14 @@ impl Request {
         }
     }
 
-    /// Ends the call, which is over or is waited for.
-    fn end(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+    /// Ends the call, which is over, or whose time is up after so long a wait.
+    fn end(&self, py: Python<'_>, waited: Duration) -> PyResult<Py<PyAny>> {
         py.detach(|| {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let State::UnderWay(pending) = &*state else {
                 return Ok(());
             };
-            interrupt::begin();
-            let ended = self.shared.lock().end(pending.number);
+            let ended = self.shared.lock().end_after(pending.number, waited);
             let State::UnderWay(pending) = std::mem::replace(&mut *state, State::Failed) else {
                 return Ok(());
             };
@@ -97,18 +97,34 @@ impl Request {
     /// With `timeout`, in seconds, it raises `TimeoutError` after so long; the call goes on then.
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
-        if let Some(seconds) = timeout {
-            let (begin, limit) = (Instant::now(), Duration::from_secs_f64(seconds.max(0.0)));
-            while !py.detach(|| self.has_ended()) {
-                if begin.elapsed() >= limit {
-                    let says = format!("the call has not ended within {seconds} s");
-                    return Err(pyo3::exceptions::PyTimeoutError::new_err(says));
-                }
-                py.check_signals()?;
-                py.detach(|| std::thread::sleep(Duration::from_micros(50)));
+        let since = Instant::now();
+        let own = timeout.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
+        let limit = own.into_iter().chain(self.shared.timeout()).min();
+        let look = || {
+            let has_ended = || self.has_ended();
+            let is_to_stop = || self.shared.is_aborted() || interrupt::is_interrupted();
+            patience::look(since, limit, has_ended, is_to_stop)
+        };
+        interrupt::begin();
+        while !py.detach(look) {
+            let waited = since.elapsed();
+            if self
+                .shared
+                .timeout()
+                .is_some_and(|timeout| waited >= timeout)
+                || self.shared.is_aborted()
+                || interrupt::is_interrupted()
+            {
+                break;
             }
+            if own.is_some_and(|own| waited >= own) {
+                let says = format!("the call has not ended within {} s", waited.as_secs_f64());
+                return Err(pyo3::exceptions::PyTimeoutError::new_err(says));
+            }
+            py.check_signals()?;
         }
-        self.end(py)
+        // It has ended, or this names whom it waits for.
+        self.end(py, since.elapsed())
     }
 
     fn __await__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

@@ -34,7 +34,7 @@ impl Communicator {
     /// After how many seconds a wait for other ranks ends with `Timeout`, which says who has not come; None, as at first: never.
     fn set_timeout(&self, py: Python<'_>, seconds: Option<f64>) {
         let after = seconds.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
-        py.detach(|| self.shared.lock().set_timeout(after));
+        py.detach(|| self.shared.set_timeout(after));
     }
 
     /// No rank leaves before every rank has entered.

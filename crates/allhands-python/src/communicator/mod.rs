@@ -14,8 +14,9 @@ use allhands::interposition::Interposition;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A communicator of the library, which one thread at a time uses; nobody waits for it with the interpreter's lock.
 pub(crate) struct Shared {
@@ -23,6 +24,8 @@ pub(crate) struct Shared {
     rank: usize,
     size: usize,
     aborted: Arc<AtomicBool>,
+    /// Nanoseconds; u64::MAX for none.
+    timeout_ns: AtomicU64,
 }
 
 impl Shared {
@@ -37,7 +40,20 @@ impl Shared {
             rank,
             size,
             aborted: Arc::default(),
+            timeout_ns: AtomicU64::new(u64::MAX),
         })
+    }
+
+    /// After how long waits end with an error.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        let ns = self.timeout_ns.load(Ordering::Relaxed);
+        (ns != u64::MAX).then_some(Duration::from_nanos(ns))
+    }
+
+    pub(crate) fn set_timeout(&self, after: Option<Duration>) {
+        let ns = after.map_or(u64::MAX, |after| after.as_nanos() as u64);
+        self.timeout_ns.store(ns, Ordering::Relaxed);
+        self.lock().set_timeout(after);
     }
 
     /// Has whoever waits in a call give up, on whatever thread.

@@ -31,7 +31,8 @@ impl Overdue {
     /// # Errors
     /// [`TransportError::GaveUp`], if the wait is to last no longer.
     pub(crate) fn look(&mut self, endpoint: &Endpoint, call: u64) -> Result<(), TransportError> {
-        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+        let here = self.since.get_or_insert_with(Instant::now).elapsed();
+        let waited = endpoint.waited_before + here;
         if let Some(interrupted) = endpoint.gives_up(waited) {
             return Err(endpoint.give_up(call, waited, interrupted));
         }

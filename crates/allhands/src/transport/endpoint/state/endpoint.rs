@@ -63,6 +63,8 @@ pub struct Endpoint {
     pub(crate) report_after: Duration,
     /// After how long it gives a wait up, if ever, and what it asks whether it is to give one up now.
     pub(crate) timeout: Option<Duration>,
+    /// How long the caller has waited already for what this rank waits for now.
+    pub(crate) waited_before: Duration,
     pub(crate) is_interrupted: Option<fn() -> bool>,
     /// The way to other nodes, if there are some.
     pub(crate) cluster: Option<Arc<Cluster>>,
@@ -116,6 +118,7 @@ impl Endpoint {
             looked_out: None,
             report_after: REPORT_AFTER,
             timeout: None,
+            waited_before: Duration::ZERO,
             is_interrupted: None,
             cluster: None,
             segment,
