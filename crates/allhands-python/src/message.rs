@@ -116,8 +116,8 @@ impl MessageRequest {
 
     fn look(&self, since: Instant, limit: Option<Duration>) -> bool {
         patience::look(
-            since,
-            limit,
+            (since, limit),
+            self.shared.progresses_by_itself(),
             || self.has_ended(),
             || self.shared.is_aborted(),
         )

@@ -100,12 +100,17 @@ impl Request {
         let since = Instant::now();
         let own = timeout.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
         let limit = own.into_iter().chain(self.shared.timeout()).min();
+        let progresses = self.shared.progresses_by_itself();
         let look = || {
             let has_ended = || self.has_ended();
             let is_to_stop = || self.shared.is_aborted() || interrupt::is_interrupted();
-            patience::look(since, limit, has_ended, is_to_stop)
+            patience::look((since, limit), progresses, has_ended, is_to_stop)
         };
         interrupt::begin();
+        if !progresses && timeout.is_none() {
+            // Nobody else takes the call further, and this sleeps where others wake it.
+            return self.end(py, Duration::ZERO);
+        }
         while !py.detach(look) {
             let waited = since.elapsed();
             if self

@@ -26,6 +26,7 @@ pub(crate) struct Shared {
     aborted: Arc<AtomicBool>,
     /// Nanoseconds; u64::MAX for none.
     timeout_ns: AtomicU64,
+    progresses_by_itself: bool,
 }
 
 impl Shared {
@@ -34,6 +35,7 @@ impl Shared {
         interrupt::watch();
         comm.set_interrupt(Some(interrupt::is_interrupted));
         let (rank, size) = (comm.rank(), comm.size());
+        let progresses_by_itself = comm.progresses_by_itself();
         let comm = Mutex::new(comm);
         Arc::new(Shared {
             comm,
@@ -41,7 +43,13 @@ impl Shared {
             size,
             aborted: Arc::default(),
             timeout_ns: AtomicU64::new(u64::MAX),
+            progresses_by_itself,
         })
+    }
+
+    /// Whether a thread of the library's takes calls further.
+    pub(crate) fn progresses_by_itself(&self) -> bool {
+        self.progresses_by_itself
     }
 
     /// After how long waits end with an error.

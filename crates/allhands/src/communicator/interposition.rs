@@ -11,6 +11,7 @@ pub use crate::transport::shm::failure::refusals::Refused;
 
 use super::counts::Unknown;
 use super::messages::{Elements, Ends};
+use super::progress_thread::Progress;
 use super::sealed::Sealed;
 use super::{Communicator, Operation};
 use crate::error::Error;
@@ -141,6 +142,10 @@ pub trait Interposition: Sealed {
     /// Whether calls are under way.
     #[must_use]
     fn is_busy(&self) -> bool;
+
+    /// Whether a thread in the background takes calls further.
+    #[must_use]
+    fn progresses_by_itself(&self) -> bool;
 
     /// What makes an operation again, if its shape has been called, all blocks have one length, and whatever arrives is a
     /// value of its type.
@@ -299,6 +304,10 @@ impl Interposition for Communicator {
 
     fn is_busy(&self) -> bool {
         self.inner.take().under_way > 0
+    }
+
+    fn progresses_by_itself(&self) -> bool {
+        matches!(self.inner, Progress::Shared(_))
     }
 
     fn cached_call(&self, operation: &Operation<'_>) -> Option<CachedCall> {
