@@ -459,7 +459,7 @@ def _create(store, rank, size, timeout):
     return ProcessGroupAllhands(store, rank, size, timeout)
 
 
-# The flight recorder of torch 2.15 asks groups for a name that only those of C++ have.
+# What records calls in torch 2.15 asks groups for a name that only those of C++ have.
 getattr(dist.distributed_c10d, "_FR_SELF_RECORDING_BACKENDS", set()).add("allhands")
 
 if "allhands" not in dist.Backend.backend_list:
