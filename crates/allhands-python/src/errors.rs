@@ -107,7 +107,10 @@ fn class_of_transport(error: &TransportError) -> (&'static str, Option<u32>) {
         TransportError::RankPanicked { rank }
         | TransportError::RankLeft { rank }
         | TransportError::RankDied { rank, .. }
-        | TransportError::CallDropped { rank } => ("RankLost", Some(*rank)),
+        | TransportError::CallDropped { rank }
+        | TransportError::Network {
+            lost: Some(rank), ..
+        } => ("RankLost", Some(*rank)),
         TransportError::GaveUp {
             interrupted, waits, ..
         } => {

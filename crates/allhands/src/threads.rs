@@ -96,6 +96,7 @@ pub fn run_on_nodes<R: Send>(
         let network = made.map_err(|why| TransportError::Network {
             rank,
             why: why.to_string(),
+            lost: None,
         })?;
         let endpoint = endpoint.join_world(network, places.clone(), rank, oversubscribed)?;
         let comm = Communicator::new(endpoint, policy.clone(), oversubscribed);

@@ -134,7 +134,11 @@ fn within_node(node: &Communicator, names: &[u32]) -> Result<Endpoint, Error> {
 /// The network to the other nodes of ranks that have met, and who is where.
 fn network(cluster: &Cluster) -> Result<(Box<dyn Network>, Places), Error> {
     let rank = cluster.rank;
-    let wrong = |why: String| TransportError::Network { rank, why };
+    let wrong = |why: String| TransportError::Network {
+        rank,
+        why,
+        lost: None,
+    };
     let places = Places::new(&cluster.node_of).map_err(|error| wrong(error.to_string()))?;
     let places = places.on_hosts(&cluster.hosts);
     let asked_before = || wrong("the process has asked for the world before".into());

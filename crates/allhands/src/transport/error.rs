@@ -94,6 +94,8 @@ pub enum TransportError {
         rank: u32,
         /// What the network says.
         why: String,
+        /// The rank that is lost, if it is that.
+        lost: Option<u32>,
     },
     /// An algorithm reaches into the memory of a rank on another node.
     #[error(

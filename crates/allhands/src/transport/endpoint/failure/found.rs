@@ -62,6 +62,7 @@ impl Endpoint {
                 TransportError::Network {
                     rank: self.global_rank(),
                     why: self.segment.describe_lost_host(found.rank),
+                    lost: Some(found.rank),
                 }
             }
             None => self.network_failed(error.to_string(), lost.map(|lost| lost.rank)),
@@ -73,11 +74,13 @@ impl Endpoint {
     pub(crate) fn network_failed(&self, why: String, lost: Option<u32>) -> TransportError {
         let (rank, cluster) = (self.rank, self.cluster.as_ref());
         let number = |name: u32| cluster?.numbers.get(name as usize).copied();
-        let lost = lost.and_then(number).unwrap_or(rank);
-        self.segment.poison(rank, Fault::Network { rank, lost });
+        let found = lost.and_then(number).unwrap_or(rank);
+        self.segment
+            .poison(rank, Fault::Network { rank, lost: found });
         TransportError::Network {
             rank: self.global_rank(),
             why,
+            lost,
         }
     }
 }

@@ -119,6 +119,7 @@ impl Endpoint {
             TransportError::Network {
                 rank: self.global_rank(),
                 why,
+                lost: None,
             }
         })
     }

@@ -116,10 +116,12 @@ impl SharedSegment {
                     true => "its network failed".to_string(),
                     false => format!("rank {} is lost", name(lost)),
                 },
+                lost: (lost != rank).then(|| name(lost)),
             },
             Fault::HostLost { rank, lost } => TransportError::Network {
                 rank: name(rank),
                 why: self.describe_lost_host(name(lost)),
+                lost: Some(name(lost)),
             },
             Fault::Refused { rank, collective } => TransportError::CallRefused {
                 rank: name(rank),
