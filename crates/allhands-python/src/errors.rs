@@ -42,15 +42,12 @@ pub(crate) fn raise(py: Python<'_>, failure: Failure) -> PyErr {
         "Interrupted" => py.check_signals().err(),
         _ => None,
     };
-    let made = py.import("allhands._errors").and_then(|module| {
-        let says = match class {
-            "Timeout" => format!("{error}, as the timeout of its calls was up"),
-            _ => error.to_string(),
-        };
-        let arguments = (says, rank, error.communicator_usable());
-        module.getattr(class)?.call1(arguments)
-    });
-    let made = made.map_or_else(|error| error, PyErr::from_value);
+    let says = match class {
+        "Timeout" => format!("{error}, as the timeout of its calls was up"),
+        _ => error.to_string(),
+    };
+    let rank = rank.map(|rank| rank as usize);
+    let made = made(py, class, (says, rank, error.communicator_usable()));
     if interrupt.is_some() {
         made.set_cause(py, interrupt);
     }

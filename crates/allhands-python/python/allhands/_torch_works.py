@@ -118,15 +118,13 @@ def _settle(work, future):
         future.set_exception(error)
 
 
-class Message(dist.Work):
+class Message(Work):
     """A message between two ranks that is under way, and the tensor that it is for."""
 
     def __init__(self, request, timeout_s, place=None, result=()):
-        super().__init__()
-        self._request, self._timeout_s, self._place, self._result = request, timeout_s, place, result
-        self._requests = (request,)
-        self._came_from, self._error = None, None
-        self._lock = threading.Lock()
+        super().__init__((request,), None, result)
+        self._request, self._timeout_s, self._place = request, timeout_s, place
+        self._came_from = None
 
     def wait(self, timeout=timedelta(0)):
         with self._lock:
@@ -148,15 +146,6 @@ class Message(dist.Work):
     def is_completed(self):
         request = self._request
         return request is None or request.test()
-
-    def is_success(self):
-        return self.is_completed() and self._error is None
-
-    def exception(self):
-        return self._error
-
-    def result(self):
-        return list(self._result)
 
     def source_rank(self):
         return self._came_from
