@@ -51,6 +51,15 @@ fn suggest(typed: &str, known: &[&str]) -> String {
     format!("did you mean {}?", names.join(" or "))
 }
 
+/// An algorithm as it is typed: with its parameters, if it has any.
+#[must_use]
+pub fn typed(name: &str, parameters: &str) -> String {
+    match parameters {
+        "" => name.to_string(),
+        parameters => format!("{name}:{parameters}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -262,8 +262,9 @@ fn completions_name_the_commands() {
 fn irregular_layouts_are_measured_where_there_are_any() {
     let folder = std::env::temp_dir().join(format!("allhands-cli-layout-{}", std::process::id()));
     let plots = folder.to_str().expect("a name in UTF-8");
+    // Time enough to begin every cell beside whatever else runs.
     let run = [
-        "bench", "-n", "3", "--bytes", "64", "--time", "0.5", "--json", "-",
+        "bench", "-n", "3", "--bytes", "64", "--time", "3", "--json", "-",
     ];
     let text = printed(&[&run[..], &["--layout", "random:3", "--plots", plots]].concat());
     let records: Vec<serde_json::Value> = serde_json::from_str(&text).expect("it is JSON");
@@ -289,7 +290,7 @@ fn what_processes_calibrate_is_a_machine_that_predicts() {
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_string();
     let (machine, times) = (path("machine.toml"), path("times.json"));
-    let calibrate = ["calibrate", "--transport", "shm", "-n", "2", "--time", "1"];
+    let calibrate = ["calibrate", "--transport", "shm", "-n", "2", "--time", "4"];
     printed(&[&calibrate[..], &["-o", &machine]].concat());
     let cells = [
         "allreduce",

@@ -1,9 +1,13 @@
 """The backend of ray.util.collective: every call of it among Ray's actors."""
 
+import sys
+
 import numpy
 import pytest
 
 ray = pytest.importorskip("ray")
+# Ray's processes do not find this file wherever the tests are run.
+ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 SIZE = 3
 

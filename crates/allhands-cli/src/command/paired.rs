@@ -80,9 +80,17 @@ pub fn rounds(
 /// # Errors
 /// What keeps it from saying so.
 pub fn agreed(among: &Among, own: bool) -> anyhow::Result<bool> {
-    let mut said = [u8::from(own)];
+    Ok(agreed_place(among, usize::from(own))? > 0)
+}
+
+/// Where something is in an order, as rank 0 has it.
+///
+/// # Errors
+/// What keeps it from saying so.
+pub fn agreed_place(among: &Among, own: usize) -> anyhow::Result<usize> {
+    let mut said = [own as u64];
     among.comm.broadcast(&mut said, 0)?;
-    Ok(said[0] > 0)
+    Ok(said[0] as usize)
 }
 
 /// The median; not a number of nothing.

@@ -3,6 +3,7 @@
 mod errors;
 mod measured;
 mod table;
+mod without;
 
 use super::bench::ask::Ask;
 use super::bench::cell::Record as Measured;
@@ -22,6 +23,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use without::{Gap, Without};
 
 /// Predict what algorithms take on a machine, and say how good that is
 ///
@@ -58,6 +60,7 @@ use std::process::ExitCode;
 ///   allhands predict allreduce broadcast --machine machine.toml -n 2 --bytes 64,4K,1M
 ///   allhands predict --machine machine.toml --measured times.json
 ///   allhands predict --machine machine.toml --measured times.json --without contention --gap saturation
+///   allhands predict allreduce --machine machine.toml -n 2 --operator max --type bf16
 ///   allhands predict allreduce --machine machine.toml --compare --transport shm -n 2 --time 20
 ///   allhands predict --machine machine.toml -n 2 --bytes 8,512,4K,32K,256K,1M --table model.toml
 ///   allhands predict allreduce --machine t3e-900 -n 2-32 --bytes 8,512,4K,32K,256K --plot figures
@@ -104,6 +107,14 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "peers")]
     gap: Gap,
 
+    /// Combine by this operator, of a machine whose file tells how long that takes: sum, product, min, max, "bitwise and"
+    #[arg(long, value_name = "NAME", default_value = "sum", conflicts_with_all = ["measured", "compare"])]
+    operator: String,
+
+    /// Combine elements of this type: f64, f32, f16, bf16, u8, i32, i64
+    #[arg(long = "type", value_name = "NAME", default_value = "f64", conflicts_with_all = ["measured", "compare"])]
+    element: String,
+
     /// Draw maps of what is the fastest, and bandwidths, as SVG files in this folder
     #[arg(long, value_name = "FOLDER")]
     plot: Option<PathBuf>,
@@ -114,22 +125,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     json: output::Json,
-}
-
-/// What can be left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Without {
-    /// That messages wait for what they share: shared_us.
-    Contention,
-}
-
-/// How a gap was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Gap {
-    /// By messages to several peers and from several: gap_us.
-    Peers,
-    /// By a train of messages to one peer: gap_saturated_us.
-    Saturation,
 }
 
 impl Arguments {
@@ -188,6 +183,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (false, paths) => Some(measured::read(paths)?),
     };
     let whole = Machine::find(&arguments.machine)?;
+    let whole = whole.combining(&arguments.operator, &arguments.element)?;
     let machine = whole.leaving_out(arguments.left_out())?;
     arguments.json.check()?;
     arguments

@@ -148,6 +148,12 @@ fn paper(folder: &Path, name: &str) -> Vec<Finding> {
             let asked = format!("{name}: the statements of the text");
             (asked, line.trim_end_matches(':').to_owned(), Verdict::Told)
         }));
+        let share = log.lines().find_map(verdict::winners_and_crossings);
+        found.extend(share.map(|(percent, verdict)| {
+            let asked =
+                format!("{name}: 80 % of the text's winners and crossings within a size step");
+            (asked, format!("{percent:.0} %"), verdict)
+        }));
         found
     })
 }

@@ -177,6 +177,19 @@ pub(super) fn certain(
     (sure.iter().map(|cell| cell.error).collect(), unsure.len())
 }
 
+/// The share of a paper's winners and crossings that come out, in percent, as a line of its reproduction says it, and whether it is what is asked.
+pub(super) fn winners_and_crossings(line: &str) -> Option<(f64, Verdict)> {
+    const ASKED_PERCENT: f64 = 80.0;
+    let (_, rest) = line.split_once(" winners and crossings ")?;
+    let (percent, _) = rest.split_once(" % come out")?;
+    let percent: f64 = percent.parse().ok()?;
+    let verdict = match percent >= ASKED_PERCENT {
+        true => Verdict::Holds,
+        false => Verdict::Missed,
+    };
+    Some((percent, verdict))
+}
+
 /// Of what was simulated, by how much predictions err; what only one of both has is left out.
 pub(super) fn of_simulated(predicted: &[Predicted], simulated: &[Simulated]) -> Vec<f64> {
     let error = |cell: &Simulated| {

@@ -64,8 +64,9 @@ pub struct Site {
 }
 
 impl Site {
-    /// Whether a network is so much like another that what is the fastest on the one is so on the other: L and G differ by a third at
-    /// most, and o, which varies from start to start, by two thirds. Below a microsecond L is none.
+    /// Whether a network is so much like another that what is the fastest on the one is so on the other: a short message, L and o, takes at
+    /// most twice as long, G differs by a third at most, and o, which varies from start to start, by two thirds. L varies, too: among
+    /// thirteen hosts that shared two cores it was 75 to 236 µs in six starts on a network of 100. Below a microsecond L is none.
     #[must_use]
     pub fn is_like(&self, other: &Site) -> bool {
         const NO_LATENCY_NS: u64 = 1000;
@@ -73,12 +74,12 @@ impl Site {
             let (less, more) = (one.min(other), one.max(other));
             u128::from(more) * u128::from(of) <= u128::from(less) * u128::from(many)
         };
+        let short = |site: &Site| {
+            let latency_ns = site.latency_ns.max(NO_LATENCY_NS);
+            latency_ns.saturating_add(site.burst_overhead_ns)
+        };
         self.nodes == other.nodes
-            && within(
-                self.latency_ns.max(NO_LATENCY_NS),
-                other.latency_ns.max(NO_LATENCY_NS),
-                [4, 3],
-            )
+            && within(short(self), short(other), [2, 1])
             && within(self.byte_fs, other.byte_fs, [4, 3])
             && within(self.burst_overhead_ns, other.burst_overhead_ns, [3, 1])
     }
@@ -319,12 +320,12 @@ mod tests {
 
     #[test]
     fn networks_that_are_alike_have_the_same_rows() {
-        let (here, there) = (site("1,1", 500_000), site("1,1", 900_000));
-        assert!(here.is_like(&site("1,1", 600_000)) && site("1,1", 600_000).is_like(&here));
+        let (here, there) = (site("1,1", 500_000), site("1,1", 1_200_000));
+        assert!(here.is_like(&site("1,1", 900_000)) && site("1,1", 900_000).is_like(&here));
         assert!(!here.is_like(&there) && !here.is_like(&site("2", 500_000)));
         assert!(
-            site("1,1", 0).is_like(&site("1,1", 900))
-                && !site("1,1", 0).is_like(&site("1,1", 2000))
+            site("1,1", 0).is_like(&site("1,1", 20_000))
+                && !site("1,1", 0).is_like(&site("1,1", 30_000))
         );
         let mut table = Table::new("t", "m", "0");
         let cell = |bytes| Cell {

@@ -177,7 +177,7 @@ impl<L: ClusterLevel> Cluster<L> {
             gap_again_ps: level.gap_again_ps(kind, bytes),
             shared_ps: level.shared_ps(kind, bytes) + u64::from(is_between) * self.times.shared_ps,
             shared,
-            is_interleaved: level.interleaves(),
+            is_interleaved: level.interleaves(bytes),
             to,
             wake_ps: level.wake_ps(kind),
         }
@@ -290,11 +290,16 @@ impl<L: ClusterLevel> Network for Cluster<L> {
     }
 
     fn takes_ps(&self, rank: u32, work: Work) -> u64 {
+        if let Work::Combine { from, bytes } = work
+            && let Some(known_ps) = self.level(rank, from).0.combine_ps(bytes)
+        {
+            return known_ps;
+        }
         match (work, work.peer()) {
             (_, Some(peer)) => self.level(rank, peer).0.takes_ps(work),
             (_, None) => {
                 let line = match work {
-                    Work::Reduce { .. } => self.times.reduce,
+                    Work::Reduce { .. } | Work::Combine { .. } => self.times.reduce,
                     _ => self.times.copy,
                 };
                 let known_ps = self.times.inside.alone_ps(work);

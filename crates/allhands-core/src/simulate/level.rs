@@ -30,6 +30,12 @@ pub trait ClusterLevel {
         None
     }
 
+    /// How long one is busy to combine so many bytes with what comes from another rank, besides to take that in, in picoseconds, if that is
+    /// not what it takes to combine its own.
+    fn combine_ps(&self, _bytes: u64) -> Option<u64> {
+        None
+    }
+
     /// From the moment at which a message has its sender's port to that at which it comes to its receiver's, in picoseconds.
     fn latency_ps(&self, kind: Kind, bytes: u64) -> u64;
 
@@ -56,8 +62,8 @@ pub trait ClusterLevel {
         0
     }
 
-    /// Whether messages that come to a port at once are interleaved there, instead of taking turns.
-    fn interleaves(&self) -> bool {
+    /// Whether such a message is interleaved with others that come to its port at once, instead of taking turns with them.
+    fn interleaves(&self, _bytes: u64) -> bool {
         false
     }
 
@@ -84,10 +90,12 @@ pub struct Curves {
     pub shared: Curve,
     /// How long it takes to wake a rank that waits, one after another, in picoseconds.
     pub wake_ps: u64,
-    /// Whether messages that come to a port at once are interleaved there, instead of taking turns.
+    /// Whether messages of more than a packet that come to a port at once are interleaved there, instead of taking turns.
     pub interleaves: bool,
     /// What two ranks take that exchange messages, from the start to the end of both; none: as long as what goes one way.
     pub exchange: Option<Curve>,
+    /// γ(m) of what comes from another rank, besides what its coming takes; none: as of a rank's own.
+    pub combine: Option<Curve>,
     /// What is done to windows, where these are memory that the ranks share; elsewhere it goes in messages.
     pub window: Option<WindowCurves>,
     /// What ranks do alone, where that is known by length.
@@ -159,9 +167,13 @@ impl ClusterLevel for Curves {
     fn alone_ps(&self, work: Work) -> Option<u64> {
         let alone = self.alone.as_ref()?;
         Some(match work {
-            Work::Reduce { bytes } => alone.reduce.of(bytes),
+            Work::Reduce { bytes } | Work::Combine { bytes, .. } => alone.reduce.of(bytes),
             _ => alone.copy.of(work.bytes()),
         })
+    }
+
+    fn combine_ps(&self, bytes: u64) -> Option<u64> {
+        Some(self.combine.as_ref()?.of(bytes))
     }
 
     fn latency_ps(&self, kind: Kind, bytes: u64) -> u64 {
@@ -192,8 +204,10 @@ impl ClusterLevel for Curves {
         }
     }
 
-    fn interleaves(&self) -> bool {
-        self.interleaves
+    fn interleaves(&self, bytes: u64) -> bool {
+        /// Ethernet's: what fits into a packet has nothing that others could come between.
+        const PACKET_BYTES: u64 = 1500;
+        self.interleaves && bytes > PACKET_BYTES
     }
 
     fn wake_ps(&self, kind: Kind) -> u64 {
@@ -208,7 +222,7 @@ impl ClusterLevel for Curves {
 mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
-    use crate::algorithm::microbenchmark::{burst, butterfly, gets, notices, puts};
+    use crate::algorithm::microbenchmark::{burst, butterfly, combinations, gets, notices, puts};
     use crate::algorithm::microbenchmark::{gather, round_trip, scatter, train, turns};
     use crate::call::Call;
     use crate::schedule::{Layout, Plan};
@@ -230,6 +244,7 @@ mod tests {
             wake_ps: 0,
             interleaves: false,
             exchange: None,
+            combine: None,
             window: Some(WindowCurves {
                 put: rises(7),
                 get: rises(9),
@@ -278,20 +293,27 @@ mod tests {
     #[test]
     fn what_comes_first_may_be_interleaved_with_what_comes_with_it() {
         let mut level = level(0);
-        let time = |found, parameters, level: &Curves| time_ps(found, parameters, 100, level);
+        let packets = 2000;
+        let [gap_ps, latency_ps] = [&level.gap, &level.latency].map(|of| of.of(packets));
+        let time =
+            |found, parameters, level: &Curves| time_ps(found, parameters, packets as usize, level);
         let answered_ps = |level: &Curves| time(&turns::ALGORITHM, "peer=1", level);
-        let way_ps = 30 + 10_000 + 50;
-        assert_eq!(answered_ps(&level), 2 * way_ps + 4000);
+        let way_ps = 30 + latency_ps + 50;
+        assert_eq!(answered_ps(&level), 2 * way_ps + gap_ps);
+        let short_ps = |level: &Curves| time_ps(&turns::ALGORITHM, "peer=1", 100, level);
+        let by_turns_ps = short_ps(&level);
         level.interleaves = true;
         // Both have come together, so the processor takes both before it answers; the answers go out one after the other.
-        assert_eq!(answered_ps(&level), 2 * way_ps + 2 * 4000 + 50);
+        assert_eq!(answered_ps(&level), 2 * way_ps + 2 * gap_ps + 50);
+        // What fits into a packet comes by turns.
+        assert_eq!(short_ps(&level), by_turns_ps);
         // What follows a message of the same two ranks does not overtake it.
         let train_ps = |level: &Curves| time(&train::ALGORITHM, "many=5", level);
         assert_eq!(train_ps(&level), train_ps(&self::level(0)));
         // All together they take as long as by turns, but that the processor takes all of them at the end.
         assert_eq!(
             time(&gather::ALGORITHM, "many=3", &level),
-            way_ps + 2 * 4000 + 2 * 50
+            way_ps + 2 * gap_ps + 2 * 50
         );
     }
 
@@ -306,6 +328,17 @@ mod tests {
         assert_eq!(pair(&level), one_way_ps / 2);
         let trip_ps = time_ps(&round_trip::ALGORITHM, "", 10, &level);
         assert_eq!(trip_ps, 2 * one_way_ps);
+    }
+
+    #[test]
+    fn what_comes_may_be_combined_on_its_way() {
+        let mut level = level(0);
+        let trip_ps = |level: &Curves| time_ps(&combinations::ALGORITHM, "", 10, level);
+        let way_ps = 30 + 1000 + 50;
+        // As what a rank has itself.
+        assert_eq!(trip_ps(&level), 2 * (way_ps + 5));
+        level.combine = Some(Curve::new(vec![(0, 3)]).unwrap());
+        assert_eq!(trip_ps(&level), 2 * (way_ps + 3));
     }
 
     #[test]

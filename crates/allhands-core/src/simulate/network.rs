@@ -92,6 +92,13 @@ pub enum Work {
         /// The length of one.
         bytes: u64,
     },
+    /// Combines an operand with what has just come from a rank.
+    Combine {
+        /// That rank; the work itself is this rank's alone.
+        from: u32,
+        /// The length of an operand.
+        bytes: u64,
+    },
 }
 
 impl Work {
@@ -101,7 +108,7 @@ impl Work {
         match self {
             Work::Send { to, .. } | Work::Put { to, .. } | Work::Notify { to } => Some(to),
             Work::Get { from, .. } | Work::Receive { from, .. } => Some(from),
-            Work::Copy { .. } | Work::Reduce { .. } => None,
+            Work::Copy { .. } | Work::Reduce { .. } | Work::Combine { .. } => None,
         }
     }
 
@@ -115,7 +122,8 @@ impl Work {
             | Work::Get { bytes, .. }
             | Work::Receive { bytes, .. }
             | Work::Copy { bytes }
-            | Work::Reduce { bytes } => bytes,
+            | Work::Reduce { bytes }
+            | Work::Combine { bytes, .. } => bytes,
         }
     }
 }
@@ -145,7 +153,7 @@ impl Processor {
             Work::Notify { .. } => self.send.of(0),
             Work::Receive { bytes, .. } => self.receive.of(bytes),
             Work::Copy { bytes } => self.copy.of(bytes),
-            Work::Reduce { bytes } => self.reduce.of(bytes),
+            Work::Reduce { bytes } | Work::Combine { bytes, .. } => self.reduce.of(bytes),
         }
     }
 }

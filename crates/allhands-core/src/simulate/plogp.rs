@@ -150,7 +150,7 @@ impl Times for PLogP {
             Work::Send { bytes, .. } | Work::Put { bytes, .. } => self.send.of(bytes),
             Work::Receive { bytes, .. } => self.receive.of(bytes),
             Work::Copy { bytes } => self.copy.of(bytes),
-            Work::Reduce { bytes } => self.reduce.of(bytes),
+            Work::Reduce { bytes } | Work::Combine { bytes, .. } => self.reduce.of(bytes),
         }
     }
 

@@ -317,7 +317,7 @@ impl Network for Rails {
             }
             Work::Receive { .. } => times.take_ps,
             Work::Copy { bytes } => times.copy.of(bytes),
-            Work::Reduce { bytes } => times.reduce.of(bytes),
+            Work::Reduce { bytes } | Work::Combine { bytes, .. } => times.reduce.of(bytes),
         }
     }
 
@@ -351,9 +351,11 @@ impl Network for Rails {
             Work::Receive { bytes, .. } if task.runs > 1 => {
                 alone_ps + self.copies_ps(rank, start_ps + alone_ps, bytes)
             }
-            Work::Receive { .. } | Work::Get { .. } | Work::Notify { .. } | Work::Reduce { .. } => {
-                alone_ps
-            }
+            Work::Receive { .. }
+            | Work::Get { .. }
+            | Work::Notify { .. }
+            | Work::Reduce { .. }
+            | Work::Combine { .. } => alone_ps,
         }
     }
 

@@ -34,6 +34,32 @@ pub(crate) mod sealed {
     pub type SelectLoop = fn(InstructionSet) -> Combine;
 }
 
+/// Combines two slices by the loop that collectives take: `out[i] = left[i] op right[i]`.
+///
+/// ```
+/// let mut out = [0; 2];
+/// allhands::kernel::combine(&allhands::operator::Max, &[1, 5], &[4, 2], &mut out);
+/// assert_eq!(out, [4, 5]);
+/// ```
+///
+/// # Panics
+///
+/// If the slices are not equally long.
+pub fn combine<T: Element, O: Operator<T>>(operator: &O, left: &[T], right: &[T], out: &mut [T]) {
+    assert!(
+        left.len() == out.len() && right.len() == out.len(),
+        "slices of {}, {} and {} elements; right would be the same length",
+        left.len(),
+        right.len(),
+        out.len()
+    );
+    let [left_bytes, right_bytes] = [left, right].map(|side| side.as_ptr().cast());
+    // SAFETY: all three have as many elements of the kernel's type, and `out`, which is borrowed mutably, overlaps neither operand.
+    unsafe {
+        Kernel::of(operator).combine(left_bytes, right_bytes, out.as_mut_ptr().cast(), out.len());
+    }
+}
+
 /// A reduction loop that knows neither its element type nor its operator.
 ///
 /// Made once for a call by [`Kernel::of`], which also chooses the best instruction set of the

@@ -5,6 +5,7 @@
 
 use super::bed::Question;
 use crate::command::bench::cell::Least;
+use allhands_core::algorithm::microbenchmark::{round_trip, turns};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -213,7 +214,7 @@ impl Budget {
         let messages = match is_round_trip(question) {
             true => 2.0 * f64::from(question.many),
             // Two messages and two answers.
-            false if question.name.ends_with("turns") => 4.0,
+            false if question.name == turns::ALGORITHM.name => 4.0,
             false => f64::from(question.many).max(1.0),
         };
         let more_s = (trip_s - first.1).max(0.0) * messages / 2.0;
@@ -226,5 +227,5 @@ impl Budget {
 }
 
 fn is_round_trip(question: &Question) -> bool {
-    question.name.ends_with("round-trip")
+    question.name == round_trip::ALGORITHM.name
 }

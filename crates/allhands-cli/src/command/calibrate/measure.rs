@@ -1,24 +1,21 @@
 //! The microbenchmarks of C 3.3 by which a machine's parameters are known, level by level.
 
-use super::bed::{Bed, Question};
+use super::bed::Bed;
 use super::point::{Point, steady};
+use super::reach::{PORT_BOUND_BYTES, Reach, TRAIN, question};
 use super::sample::Sample;
-use super::solve::Terms;
+use super::solve::{Apart, Terms};
 use crate::command::simulate::machine::cluster::{AloneFile, LevelFile, WindowFile};
 use allhands_core::call::Collective;
 
 /// The lengths at which messages are measured at first, in bytes, as powers of two.
 const EXPONENTS: std::ops::RangeInclusive<u32> = 3..=20;
 /// Messages that are no longer are always measured.
-const SHORT_BYTES: u64 = super::budget::Budget::SHORT_BYTES;
+pub(super) const SHORT_BYTES: u64 = super::budget::Budget::SHORT_BYTES;
 /// A length between two others is kept if its time is more than one in so many parts from the line between theirs.
 const BEND: f64 = 10.0;
 /// How often what lies between two lengths is halved.
 const HALVINGS: u32 = 2;
-/// Messages that have a port for longer than they are on their way otherwise, on most networks; one of the lengths above.
-const PORT_BOUND_BYTES: u64 = 64 << 10;
-/// The messages of the shorter train, and how many more the longer one has.
-const TRAIN: [u32; 2] = [2, 6];
 /// Round trips, notifications, gets, copies of one call.
 const AGAIN: u32 = 8;
 /// How much is sent again in one call's round trips.
@@ -65,20 +62,6 @@ impl Scope {
             alone: Some(findings.alone.bytes.clone()),
         }
     }
-}
-
-/// A level: the first peer of rank 0 there, how many there are, and how many pairs.
-#[derive(Clone, Copy, Debug)]
-struct Reach {
-    peer: u32,
-    peers: u32,
-    pairs: u32,
-    /// How far from one another those are with which each rank exchanges at once, and how many; none: that is not measured.
-    bursts: (u32, u32),
-    /// Whether messages are what processors copy, by memory of theirs.
-    is_processors: bool,
-    /// Whether all ranks share memory, so that there are windows.
-    shares_memory: bool,
 }
 
 /// Measures everything that a bed has.
@@ -218,6 +201,12 @@ impl Lab<'_> {
         }
         let exchange_us = self.ask("butterfly", Some(peer), 1, bytes)?.us;
         let exchange_us = (exchange_us - self.call_us).max(0.0);
+        let mut combine_us = 0.0;
+        if is_processors {
+            let asked = (Some(peer), trips);
+            let us = self.ask_of(Collective::Allreduce, "combinations", asked, bytes)?;
+            combine_us = ((us.us - trips_us) / f64::from(2 * trips)).max(0.0);
+        }
         let shared_us = match (pairs, is_processors) {
             (0 | 1, false) => (exchange_us - way_us).max(0.0),
             // One pair alone shares what it shares with nobody.
@@ -234,6 +223,13 @@ impl Lab<'_> {
             let us = self.ask("turns", Some(peer), 1, bytes)?.us;
             turns_us = Some((us - self.call_us).max(0.0));
         }
+        let mut apart = None;
+        if reach.tells_apart(bytes) {
+            apart = Some(Apart {
+                steps_us: self.further("steps", peer, [1, peers], bytes)?[0],
+                relay_us: self.further("relay", peer, TRAIN, bytes)?[0],
+            });
+        }
         let terms = Terms {
             way_us,
             scatter_us,
@@ -241,9 +237,11 @@ impl Lab<'_> {
             train_us,
             send_us,
             exchange_us,
+            combine_us,
             shared_us,
             burst_us,
             turns_us,
+            apart,
         };
         Ok(Point { bytes, terms })
     }
@@ -385,6 +383,7 @@ impl Lab<'_> {
             bytes,
             copy_us,
             reduce_us,
+            ..
         } = &findings.alone;
         findings.copy_byte_ns = super::solve::line(bytes, copy_us).1 * 1e3;
         let (fixed_us, byte_us) = super::solve::line(bytes, reduce_us);
@@ -397,61 +396,4 @@ impl Lab<'_> {
 /// none of it in caches.
 fn again(bytes: u64) -> u32 {
     (MOST_BYTES / bytes).clamp(1, u64::from(AGAIN)) as u32
-}
-
-impl Reach {
-    /// What is asked of messages of one length.
-    fn questions(self, bytes: u64) -> Vec<Question> {
-        let of = |name, many| {
-            let found = question(Collective::Alltoall, name, (Some(self.peer), many), bytes);
-            (many > 0).then_some(found)
-        };
-        let burst = |many: u32| {
-            let (stride, others) = self.bursts;
-            let found = question(Collective::Alltoall, "burst", (Some(stride), many), bytes);
-            (others > 1 && bytes <= SHORT_BYTES).then_some(found)
-        };
-        let several = |many: u32| if self.peers > 1 { many } else { 0 };
-        let more_pairs = if self.pairs > 1 { self.pairs } else { 0 };
-        let window = u32::from(self.shares_memory);
-        let all = [
-            of("round-trip", 1),
-            of("train", TRAIN[0]),
-            of("train", TRAIN[1]),
-            of("scatter", several(1)),
-            of("scatter", several(self.peers)),
-            of("gather", several(1)),
-            of("gather", several(self.peers)),
-            of("butterfly", 1),
-            of("butterfly", more_pairs),
-            burst(1),
-            burst(self.bursts.1),
-            of("puts", window),
-            of("gets", window),
-        ];
-        all.into_iter().flatten().collect()
-    }
-}
-
-fn question(
-    collective: Collective,
-    name: &str,
-    (peer, many): (Option<u32>, u32),
-    bytes: u64,
-) -> Question {
-    Question {
-        collective,
-        name: full(name),
-        peer,
-        many,
-        bytes: bytes as usize,
-    }
-}
-
-/// The microbenchmark's whole name.
-fn full(name: &str) -> &'static str {
-    let all = allhands_core::algorithm::microbenchmark::ALL.iter();
-    let mut names = all.map(|found| found.name);
-    let of = |whole: &str| whole.strip_prefix("microbenchmark-") == Some(name);
-    names.find(|whole| of(whole)).unwrap_or("")
 }

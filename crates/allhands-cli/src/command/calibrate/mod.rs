@@ -5,7 +5,9 @@ mod budget;
 mod file;
 mod intervals;
 mod measure;
+mod operators;
 mod point;
+mod reach;
 mod replay;
 mod sample;
 mod solve;
@@ -32,7 +34,8 @@ use std::time::{Duration, Instant};
 ///
 /// The microbenchmarks are schedules like those of algorithms, so messages go as those of collectives do: round trips,
 /// trains of messages to one peer, messages to many peers and from many at once, pairs that exchange, all ranks that send to
-/// many others at once, and, where ranks share memory, flags, puts and gets; copies and reductions of one rank. From these
+/// many others at once, messages that are sent when the one before has left, or passed on while more come, which tell what
+/// processors do from what ports do, and, where ranks share memory, flags, puts and gets; copies and reductions of one rank. From these
 /// follow, for each length, os(m), or(m), L(m), g(m) and what messages share (the extended PLogP model, C 3.1), inside nodes and
 /// between them; and what exchanges take in shared memory, what it takes to wake a rank of another node, and whether messages at a port
 /// share it.
@@ -46,6 +49,8 @@ use std::time::{Duration, Instant};
 ///
 /// Where ranks share memory, the table [protocols] has what this machine's ranks have measured of protocols at their first starts, in
 /// the form that the user's cache has it in.
+///
+/// What every operator takes on elements of each type is in the table [network.alone.operators], by which predict --operator goes.
 ///
 /// Ranks are processes that share memory (--transport shm, two if nothing is said), or are on hosts, or on pretended
 /// ones, as for `allhands bench`. With --machine it is the machine of a simulation that is measured.
@@ -148,7 +153,10 @@ fn real(arguments: &Arguments) -> anyhow::Result<Option<String>> {
             }
         }
         let budget = Budget::new(begin, arguments.time);
-        let findings = measured(&mut Real { among, budget })?;
+        let mut findings = measured(&mut Real { among, budget })?;
+        if is_first {
+            operators::add(&mut findings.alone);
+        }
         if let (Some((bytes, seconds)), true) = (findings.cut, is_first) {
             eprintln!(
                 "allhands: in {:.0} s messages of up to {} bytes were measured, each at least three times: all lengths, to 1M, would need about --time {:.0}",

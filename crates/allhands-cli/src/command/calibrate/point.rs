@@ -46,9 +46,11 @@ mod tests {
                 train_us: 1.0,
                 send_us: 0.0,
                 exchange_us: 0.0,
+                combine_us: 0.0,
                 shared_us,
                 burst_us: None,
                 turns_us: None,
+                apart: None,
             },
         };
         let shared = [2.0, 2.0, 90.0, 3.0, 4.0, 0.1, 70.0];

@@ -18,12 +18,59 @@ pub struct Terms {
     pub send_us: f64,
     /// Two that are exchanged, until both ranks have theirs.
     pub exchange_us: f64,
+    /// What combining what comes adds to the way, where processors copy messages.
+    pub combine_us: f64,
     /// What each message has of what all share, at each end, as each rank has one alone: no less than to wake one.
     pub shared_us: f64,
     /// The same as each rank has many, where that was measured.
     pub burst_us: Option<f64>,
     /// One from each of two peers at once, each of which is answered, where that was measured.
     pub turns_us: Option<f64>,
+    /// What tells processors from ports, where that was measured.
+    pub apart: Option<Apart>,
+}
+
+/// What tells what processors do of messages of one length from what ports do, in microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Apart {
+    /// A further one to another peer when the one before has left: os(m) and g(m), or os(m) alone where a processor need not wait for its port.
+    pub steps_us: f64,
+    /// A further one that a peer passes on: the most of os(m) + or(m) and g(m).
+    pub relay_us: f64,
+}
+
+impl Terms {
+    /// More by this much is clear.
+    const CLEARLY: f64 = 1.1;
+
+    /// Whether it is ports that further messages wait for: these go both ways at once, so passing one on takes no longer than one end does.
+    fn waits_for_ports(&self) -> bool {
+        let ends_us = self.scatter_us + self.gather_us;
+        self.apart
+            .is_some_and(|apart| apart.relay_us < 0.75 * ends_us)
+    }
+
+    /// What processors do of a message: os(m) and or(m), half of the way at most.
+    ///
+    /// Of what a further message takes nobody can tell by itself whether a processor or a port is busy, but it is no longer than to one
+    /// peer or to another. It is the processors' unless it is clear that it is ports'. Then a sender's processor is seen where it does
+    /// something before its port has the next one, and a receiver's is taken to do as much, if there is time for it on the way.
+    fn processors_us(&self) -> [f64; 2] {
+        let own = |further_us: f64| {
+            let further_us = further_us.min(self.train_us);
+            (further_us - 2.0 * self.shared_us).clamp(0.0, self.way_us / 2.0)
+        };
+        let most_us = [self.scatter_us, self.gather_us].map(own);
+        let Some(apart) = self.apart.filter(|_| self.waits_for_ports()) else {
+            return most_us;
+        };
+        let send_us = match apart.steps_us > Terms::CLEARLY * self.scatter_us {
+            true => (apart.steps_us - self.scatter_us).min(most_us[0]),
+            false => 0.0,
+        };
+        let left_us = self.way_us - self.scatter_us.max(self.gather_us);
+        [send_us, send_us.min((left_us - send_us).max(0.0))]
+    }
 }
 
 /// How long it takes to wake a rank, one after another: what short messages share if each rank has one, where that is more
@@ -67,50 +114,48 @@ pub fn interleaves(gaps_us: &[f64], all: &[Terms]) -> bool {
     median(further) > 1.5
 }
 
-/// os and or of a level, in microseconds: the same at all lengths, as in LogGP.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Overheads {
-    send_us: f64,
-    receive_us: f64,
+/// os and or of a level's short messages, in microseconds: each the median of all lengths, as one alone is uncertain.
+pub fn overheads(short: &[Terms]) -> [f64; 2] {
+    [0, 1].map(|end| median(short.iter().map(|terms| terms.processors_us()[end])))
 }
 
-/// What processors do of short messages.
-///
-/// Of what a further message takes nobody can tell whether a processor or a port is busy, but it is no longer than to one peer or to
-/// another. It is taken to be the processor, half of the way at most: the median of short messages, as each alone is uncertain.
-pub fn overheads(short: &[Terms]) -> Overheads {
-    let own = |terms: &Terms, further_us: f64| {
-        let further_us = further_us.min(terms.train_us);
-        (further_us - 2.0 * terms.shared_us).clamp(0.0, terms.way_us / 2.0)
-    };
-    Overheads {
-        send_us: median(short.iter().map(|terms| own(terms, terms.scatter_us))),
-        receive_us: median(short.iter().map(|terms| own(terms, terms.gather_us))),
-    }
+/// os and or of messages of one length, by those of short ones: more, if the messages are copied.
+fn own_us(terms: &Terms, short_us: [f64; 2]) -> [f64; 2] {
+    /// So many times as much is no copy if it is not clear that ports are waited for.
+    const MOST: f64 = 1.5;
+    let own_us = terms.processors_us();
+    [0, 1].map(|end| {
+        let least_us = short_us[end].min(terms.way_us / 2.0);
+        match (terms.apart, terms.waits_for_ports()) {
+            (None, _) => least_us,
+            (Some(_), true) => own_us[end].max(least_us),
+            (Some(_), false) => own_us[end].clamp(least_us, least_us * MOST),
+        }
+    })
 }
 
-/// Adds what follows for messages of `bytes` bytes: what does not fit into the processors' part is the port's, g(m), what saturates.
-pub fn push(file: &mut LevelFile, bytes: u64, terms: &Terms, overheads: Overheads) {
+/// Adds what follows for messages of `bytes` bytes, by what processors do of short ones, os and or: what does not fit into their part is the
+/// port's, g(m), what saturates.
+pub fn push(file: &mut LevelFile, bytes: u64, terms: &Terms, short_us: [f64; 2]) {
     let (wake_us, shared_us) = (file.wake_us, terms.shared_us);
-    let Overheads {
-        send_us,
-        receive_us,
-    } = overheads;
-    let (send_us, receive_us) = (
-        send_us.min(terms.way_us / 2.0),
-        receive_us.min(terms.way_us / 2.0),
-    );
+    let [send_us, receive_us] = own_us(terms, short_us);
     let rest_us = (terms.way_us - send_us - receive_us - wake_us).max(0.0);
     let latency_us = (rest_us - 2.0 * shared_us).max(0.0);
     let shared_us = shared_us.min(rest_us / 2.0);
-    let of_port = |us: f64| match us > send_us.max(receive_us) {
-        true => us,
-        false => 0.0,
-    };
     // Further messages to other peers wait for these to be woken, which is no port's.
     let port_us = match wake_us > 0.0 && terms.scatter_us <= wake_us {
         true => terms.gather_us,
         false => terms.scatter_us.max(terms.gather_us),
+    };
+    // A port that has a message for less than a processor is seen where that waits for it.
+    let steps_us = terms.apart.map_or(0.0, |apart| apart.steps_us);
+    let hidden_us = match steps_us > Terms::CLEARLY * terms.scatter_us {
+        true => (steps_us - send_us).max(0.0),
+        false => 0.0,
+    };
+    let of_port = |us: f64| match us > send_us.max(receive_us) {
+        true => us,
+        false => hidden_us.min(us),
     };
     let gap_us = of_port(port_us).min(latency_us);
     let saturated_us = of_port(terms.train_us);
@@ -140,6 +185,7 @@ pub fn push_of_processors(file: &mut LevelFile, bytes: u64, terms: &Terms) {
     let latency_us = rest_us - 2.0 * shared_us;
     // Processors that copy for one another at once go by another protocol.
     file.exchange_us.push(rounded(terms.exchange_us));
+    file.combine_us.push(rounded(terms.combine_us));
     add(
         file,
         bytes,

@@ -3,6 +3,7 @@
 use super::*;
 use crate::command::predict::predicted_us;
 use crate::command::simulate::machine::cluster::LevelFile;
+use allhands_core::algorithm::microbenchmark::{round_trip, turns};
 use allhands_core::algorithm::{self, Algorithm};
 use allhands_core::call::{Call, Collective};
 
@@ -45,6 +46,29 @@ fn loggp_is_found_again() {
     }
     close(findings.copy_byte_ns, 0.1);
     close(findings.reduce_byte_ns, 0.2);
+}
+
+#[test]
+fn processors_are_told_from_ports() {
+    let between = |name| found(name, 8).between.expect("there is one");
+    let close = |one: f64, other: f64| assert!((one / other - 1.0).abs() < 0.02, "{one} {other}");
+    // Hockney's machine has α + nβ at its ports, and no overheads.
+    let level = between("hockney");
+    for bytes in [8, 1024, 1 << 20] {
+        let gap_us = 5.0 + 10e-3 * bytes as f64;
+        close(at(&level, &level.gap_us, bytes), gap_us);
+        close(at(&level, &level.latency_us, bytes), gap_us);
+        assert!(at(&level, &level.send_us, bytes) < 0.02 * gap_us);
+        assert!(at(&level, &level.receive_us, bytes) < 0.02 * gap_us);
+    }
+    // Here a port has a short message for less than a processor, and messages of up to 16 KB are copied at both ends.
+    let level = between("myrinet-2000");
+    for bytes in [16, 4096, 16384] {
+        let [own_us, gap_us] = [4.9 + 2e-3 * bytes as f64, 2.95 + 4.255e-3 * bytes as f64];
+        assert!((at(&level, &level.send_us, bytes) / own_us - 1.0).abs() < 0.05);
+        assert!((at(&level, &level.receive_us, bytes) / own_us - 1.0).abs() < 0.05);
+        assert!((at(&level, &level.gap_us, bytes) / gap_us - 1.0).abs() < 0.07);
+    }
 }
 
 /// What an allreduce takes, in microseconds.
@@ -104,10 +128,10 @@ impl Slow {
         let around_s = 4.0 * self.latency_s;
         let bytes_s = self.byte_s * (question.bytes as u32 * question.many) as f64;
         match question.peer {
-            Some(_) if question.name.ends_with("round-trip") => {
+            Some(_) if question.name == round_trip::ALGORITHM.name => {
                 around_s + 2.0 * f64::from(question.many) * self.latency_s + 2.0 * bytes_s
             }
-            Some(_) if question.name.ends_with("turns") => {
+            Some(_) if question.name == turns::ALGORITHM.name => {
                 around_s + 2.0 * self.latency_s + 4.0 * bytes_s
             }
             Some(_) => around_s + self.latency_s + 1.5 * bytes_s,

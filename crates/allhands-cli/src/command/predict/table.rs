@@ -104,4 +104,29 @@ mod tests {
         let said = write(Path::new("nowhere.toml"), &machine, &records).unwrap_err();
         assert!(said.to_string().contains("loggp"), "{said}");
     }
+
+    #[test]
+    fn one_that_serves_every_call_is_there_if_none_of_the_fastest_does() {
+        let machine = Machine::find("loggp").expect("it is built in");
+        // These four combine in an order of their own, which operators that do not commute forbid.
+        let names = [
+            "ring",
+            "circulant",
+            "hybrid-a",
+            "hybrid-b",
+            "recursive-doubling",
+            "direct",
+        ];
+        let call = Call::new(Collective::Allreduce, 4);
+        let cell = |(us, name): (usize, &&str)| record(&machine, (name, &call), 8, us as f64 + 1.0);
+        let ranked = |names: &[&str]| {
+            let records: Vec<Record> = names.iter().enumerate().map(cell).collect();
+            let ranking = ranking(Collective::Allreduce, &records).expect("they are known");
+            let names = ranking.into_iter().map(|entry| entry.name);
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(ranked(&names), names[..5]);
+        assert_eq!(ranked(&names[..4]), names[..4]);
+        assert_eq!(ranked(&names[3..]), names[3..]);
+    }
 }

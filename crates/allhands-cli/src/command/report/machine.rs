@@ -10,7 +10,7 @@ use anyhow::Context;
 use toml::Value;
 
 /// What the keys of a machine's file are called where papers speak of them.
-const NAMES: [(&str, &str); 11] = [
+const NAMES: [(&str, &str); 12] = [
     ("send_us", "os(m), to send"),
     ("receive_us", "or(m), to receive"),
     ("latency_us", "L(m), latency"),
@@ -18,6 +18,7 @@ const NAMES: [(&str, &str); 11] = [
     ("gap_saturated_us", "gap of a train to one peer"),
     ("shared_us", "what messages share"),
     ("exchange_us", "an exchange"),
+    ("combine_us", "combining what comes"),
     ("put_us", "to put into a window"),
     ("get_us", "to get from a window"),
     ("copy_us", "to copy"),

@@ -6,6 +6,7 @@ pub mod cluster;
 mod constants;
 pub mod files;
 pub mod left_out;
+mod operators;
 mod rails;
 mod shape;
 mod table;

@@ -179,7 +179,7 @@ fn done(work: Work) -> (Doing, String) {
         Work::Notify { to } => (Doing::Sends, format!("notice to {to}")),
         Work::Receive { from, .. } => (Doing::Receives, format!("from {from}")),
         Work::Copy { .. } => (Doing::Copies, "copy".into()),
-        Work::Reduce { .. } => (Doing::Combines, "reduce".into()),
+        Work::Reduce { .. } | Work::Combine { .. } => (Doing::Combines, "reduce".into()),
     }
 }
 

@@ -102,7 +102,7 @@ fn said(work: Work) -> String {
         Work::Send { to, .. } => format!("sends to {to}"),
         Work::Receive { from, .. } => format!("receives from {from}"),
         Work::Copy { bytes } => format!("copies {bytes} bytes"),
-        Work::Reduce { bytes } => format!("combines {bytes} bytes"),
+        Work::Reduce { bytes } | Work::Combine { bytes, .. } => format!("combines {bytes} bytes"),
     }
 }
 

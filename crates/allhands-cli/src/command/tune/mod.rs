@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod apart;
+mod finals;
 #[cfg(target_os = "linux")]
 pub mod mpi;
 mod race;
@@ -14,7 +15,7 @@ use crate::{interrupt, names, output, sizes};
 use allhands::policy::{self, predict};
 use allhands_core::algorithm::{self, Algorithm, Requirement, print_parameters};
 use allhands_core::call::{Call, Collective};
-use allhands_core::choose::{self, Cell, Entry, Policy, Question, Row};
+use allhands_core::choose::{self, Cell, Entry, Policy, Question, Row, Table};
 use allhands_core::schedule::Shape;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -28,9 +29,9 @@ use team::{Request, Team};
 /// Measure what is fastest on this machine, and choose by it from then on
 ///
 /// Every setting of every algorithm that serves a call runs, and the better half again for longer, until
-/// the winner is clear or the time for this size is up. What the built-in table chooses stays where nothing
-/// else is measurably faster (by 5 %). Ranks are processes that share memory or, with --transport threads,
-/// threads of this process; the table serves both.
+/// the winner is clear or the time for this size is up; at the end the best of all sizes run once more, by
+/// turns. What the built-in table chooses stays where nothing else is measurably faster (by 5 %). Ranks are
+/// processes that share memory or, with --transport threads, threads of this process; the table serves both.
 ///
 /// Between hosts (--transport tcp or ofi, with --hosts as for `allhands bench`) the forecast proposes: what it takes for near the best
 /// is measured by turns, and what is measurably faster (by 3 %) takes the place of what it chooses, on these nodes, where the network's times
@@ -118,6 +119,20 @@ struct Contest {
     favourite: usize,
 }
 
+impl Contest {
+    /// Where it stands in the table.
+    fn row(&self) -> Row {
+        Row::new(self.collective, self.ranks, self.oversubscribed)
+    }
+
+    /// What a table has there.
+    fn cell<'a>(&self, table: &'a Table) -> Option<&'a Cell> {
+        let row = table.row(self.collective, self.ranks, self.oversubscribed)?;
+        let mut cells = row.cells().iter();
+        cells.find(|cell| cell.bytes == self.bytes as u64)
+    }
+}
+
 struct Candidate {
     algorithm: &'static Algorithm,
     parameters: String,
@@ -127,10 +142,7 @@ struct Candidate {
 
 impl Candidate {
     fn name(&self) -> String {
-        match self.parameters.as_str() {
-            "" => self.algorithm.name.to_string(),
-            parameters => format!("{}:{parameters}", self.algorithm.name),
-        }
+        names::typed(self.algorithm.name, &self.parameters)
     }
 }
 
@@ -160,12 +172,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // Every measurement would fail on a broken table.
     policy::installed()?;
     let mut store = open(arguments)?;
-    let mut contests = contests(arguments)?;
-    let known = |c: &Contest| {
-        let row = store.table().row(c.collective, c.ranks, c.oversubscribed);
-        row.is_some_and(|row| row.cells().iter().any(|cell| cell.bytes == c.bytes as u64))
-    };
-    contests.retain(|contest| !known(contest));
+    let all = contests(arguments)?;
+    let is_new = |contest: &&Contest| contest.cell(store.table()).is_none();
+    let contests: Vec<&Contest> = all.iter().filter(is_new).collect();
+    let has_begun = !contests.is_empty() || store.partial().exists();
     let mut out = std::io::stdout().lock();
     let budget = Duration::from_secs_f64(arguments.time);
     writeln!(
@@ -178,7 +188,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     )?;
     interrupt::ask_first();
     let mut team = Team::new(arguments.team.transport);
-    let (done, wrong) = contend_all(&contests, budget, (&mut team, &mut store), &mut out)?;
+    let (start, many) = (Instant::now(), contests.len() as f64);
+    let races = budget.mul_f64(many / (many + finals::PART * all.len() as f64).max(1.0));
+    let (done, wrong) = contend_all(&contests, races, (&mut team, &mut store), &mut out)?;
+    if done == contests.len() && has_begun && !interrupt::is_asked() {
+        let left = budget.saturating_sub(start.elapsed());
+        let changed = finals::hold(&all, left, (&mut team, &mut store), &mut out)?;
+        writeln!(out, "\n{changed} places changed in their finals")?;
+    }
     if interrupt::is_asked() {
         let file = store.partial();
         writeln!(
@@ -216,7 +233,7 @@ fn open(arguments: &Arguments) -> anyhow::Result<Store> {
 
 /// Measures place by place until the time is up; gives how many, and what was wrong.
 fn contend_all(
-    contests: &[Contest],
+    contests: &[&Contest],
     budget: Duration,
     (team, store): (&mut Team, &mut Store),
     out: &mut dyn Write,
@@ -247,10 +264,9 @@ fn contend_all(
         let Contest {
             collective,
             ranks,
-            oversubscribed,
             bytes,
             ..
-        } = *contest;
+        } = **contest;
         for (candidate, why) in &outcome.failed {
             let name = contest.candidates[*candidate].name();
             wrong.push(format!(
@@ -260,10 +276,7 @@ fn contend_all(
         let ranking = ranking(contest, &outcome);
         if !ranking.is_empty() {
             let bytes = bytes as u64;
-            store.add(
-                Row::new(collective, ranks, oversubscribed),
-                Cell { bytes, ranking },
-            )?;
+            store.add(contest.row(), Cell { bytes, ranking })?;
         }
         bar.inc(1);
     }
@@ -397,19 +410,25 @@ struct Samples {
     spread: f64,
 }
 
+/// What the ranks are asked for.
+fn request(contest: &Contest, (name, parameters): (&str, &str), budget: Duration) -> Request {
+    Request {
+        collective: contest.collective.name().into(),
+        algorithm: name.into(),
+        parameters: parameters.into(),
+        ranks: contest.ranks,
+        bytes: contest.bytes,
+        seconds: budget.as_secs_f64(),
+    }
+}
+
 /// Lets the candidates of a place race.
 fn contend(contest: &Contest, team: &mut Team, budget: Duration) -> (race::Outcome, Vec<Samples>) {
     let mut samples = vec![Samples::default(); contest.candidates.len()];
     let mut measure = |at: usize, budget: Duration| {
         let candidate = &contest.candidates[at];
-        let record = team.measure(&Request {
-            collective: contest.collective.name().into(),
-            algorithm: candidate.algorithm.name.into(),
-            parameters: candidate.parameters.clone(),
-            ranks: contest.ranks,
-            bytes: contest.bytes,
-            seconds: budget.as_secs_f64(),
-        })?;
+        let named = (candidate.algorithm.name, &candidate.parameters[..]);
+        let record = team.measure(&request(contest, named, budget))?;
         samples[at].calls += record.iterations;
         samples[at].spread = 50.0 * (record.q3_us - record.q1_us) / record.median_us;
         Ok(record.median_us)

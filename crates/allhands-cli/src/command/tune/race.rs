@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// The favourite is beaten only by what is this much faster; less is noise.
-const MARGIN: f64 = 0.95;
+pub(super) const MARGIN: f64 = 0.95;
 /// The winner is clear when the next takes this many times as long.
 const CLEAR: f64 = 1.5;
 /// Heats of the last two against each other.

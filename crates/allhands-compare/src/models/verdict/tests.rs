@@ -152,3 +152,19 @@ fn files_of_an_mpi_are_held_to_what_forcing_gains() {
     let (gain, behind) = of("[1.0,null,null]", "[0.9,0.8,1.0]");
     assert_eq!((gain.2, behind.2), (Verdict::Holds, Verdict::Absent));
 }
+
+#[test]
+fn what_a_reproduction_says_of_itself_is_judged() {
+    let said = |percent| {
+        format!(
+            "Of the 36 winners and crossings {percent} % come out, each counted in the part of its sizes"
+        )
+    };
+    let judged = |percent| winners_and_crossings(&said(percent));
+    assert_eq!(judged(81), Some((81.0, Verdict::Holds)));
+    assert_eq!(judged(79), Some((79.0, Verdict::Missed)));
+    assert_eq!(
+        winners_and_crossings("  3 of 7 crossings, within a size step"),
+        None
+    );
+}

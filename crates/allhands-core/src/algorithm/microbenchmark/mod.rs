@@ -6,6 +6,7 @@
 
 pub mod burst;
 pub mod butterfly;
+pub mod combinations;
 pub mod copies;
 pub mod gather;
 pub mod gets;
@@ -13,8 +14,10 @@ pub mod nothing;
 pub mod notices;
 pub mod puts;
 pub mod reductions;
+pub mod relay;
 pub mod round_trip;
 pub mod scatter;
+pub mod steps;
 pub mod train;
 pub mod turns;
 
@@ -59,11 +62,14 @@ pub const ALL: &[&Algorithm] = &[
     &butterfly::ALGORITHM,
     &burst::ALGORITHM,
     &turns::ALGORITHM,
+    &relay::ALGORITHM,
+    &steps::ALGORITHM,
     &notices::ALGORITHM,
     &gets::ALGORITHM,
     &puts::ALGORITHM,
     &copies::ALGORITHM,
     &reductions::ALGORITHM,
+    &combinations::ALGORITHM,
 ];
 
 /// The microbenchmark with this name.

@@ -20,8 +20,21 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
-    let (peer, rank) = (peer(b), b.rank());
     let (input, output) = (b.input(), b.output());
+    trips(
+        b,
+        |b, other| b.send(other, input.at(other)),
+        |b, other| b.recv(other, output.at(other)),
+    );
+}
+
+/// Trips of rank 0 and a peer, each of which sends and receives as it is told, with the other one's number.
+pub(super) fn trips(
+    b: &mut Builder,
+    send: impl Fn(&mut Builder, u32),
+    receive: impl Fn(&mut Builder, u32),
+) {
+    let (peer, rank) = (peer(b), b.rank());
     let other = match rank {
         0 => peer,
         _ if rank == peer => 0,
@@ -29,13 +42,13 @@ fn build(b: &mut Builder) {
     };
     for _ in 0..many(b) {
         if rank == 0 {
-            b.send(other, input.at(other));
+            send(b, other);
             b.step();
         }
-        b.recv(other, output.at(other));
+        receive(b, other);
         b.step();
         if rank != 0 {
-            b.send(other, input.at(other));
+            send(b, other);
             b.step();
         }
     }

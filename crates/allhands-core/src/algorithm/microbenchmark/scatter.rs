@@ -22,10 +22,18 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
+    to_peers(b, |_| ());
+}
+
+/// Rank 0 sends to its peers, and does something after each.
+pub(super) fn to_peers(b: &mut Builder, then: impl Fn(&mut Builder)) {
     let (peers, rank) = (gather::peers(b), b.rank());
     let (input, output) = (b.input(), b.output());
     if rank == 0 {
-        peers.for_each(|peer| b.send(peer, input.at(peer)));
+        for peer in peers {
+            b.send(peer, input.at(peer));
+            then(b);
+        }
     } else if peers.contains(&rank) {
         b.recv(0, output.at(0));
     }

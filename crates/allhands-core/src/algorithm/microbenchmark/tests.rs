@@ -52,8 +52,15 @@ fn each_takes_what_it_is_there_to_measure() {
         assert_eq!(further(&train::ALGORITHM), GAP.of(bytes) + bytes / 10);
         assert_eq!(further(&scatter::ALGORITHM), GAP.of(bytes));
         assert_eq!(further(&gather::ALGORITHM), GAP.of(bytes));
+        assert_eq!(further(&steps::ALGORITHM), OVERHEAD_PS + GAP.of(bytes));
+        // Its ports are busy for longer than its processor, and both ways at once.
+        assert_eq!(further(&relay::ALGORITHM), GAP.of(bytes));
         assert_eq!(time(&copies::ALGORITHM, "many=2"), 2 * bytes / 10);
         assert_eq!(time(&reductions::ALGORITHM, "many=2"), 2 * bytes / 5);
+        assert_eq!(
+            time(&combinations::ALGORITHM, "many=3,peer=5"),
+            6 * (way_ps(bytes) + bytes / 5)
+        );
     }
     let trips = time_ps(&notices::ALGORITHM, "many=2", 8);
     assert_eq!(trips, 4 * (OVERHEAD_PS + LATENCY_PS + GAP.of(0)));

@@ -181,6 +181,7 @@ fn cluster(node_of: &[u32]) -> Cluster<Curves> {
         wake_ps: 0,
         interleaves: false,
         exchange: None,
+        combine: None,
         gap_again: None,
         alone: None,
         window: has_window.then_some(WindowCurves {

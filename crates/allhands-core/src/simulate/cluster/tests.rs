@@ -4,7 +4,8 @@ use super::*;
 use crate::algorithm;
 use crate::call::{Call, Collective};
 use crate::schedule::{Layout, Plan};
-use crate::simulate::{Flat, Processor, simulate};
+use crate::simulate::plogp::Curve;
+use crate::simulate::{Curves, Flat, Processor, simulate};
 
 const BETWEEN: Reach = Reach {
     latency_ps: 5_000_000,
@@ -126,4 +127,56 @@ fn ranks_of_a_node_share_its_interface() {
     let together_ps = time(&[0, 0, 1, 1]);
     assert!((4 * gap_ps..5 * gap_ps).contains(&(together_ps - BETWEEN.latency_ps)));
     assert_eq!(time(&[0, 0, 0, 0]), 0);
+}
+
+#[test]
+fn an_interleaved_message_does_not_overtake_one_of_the_same_ranks() {
+    let curve = |points: &[(u64, u64)]| Curve::new(points.to_vec()).unwrap();
+    // The longer one is on its way for less than half as long: its protocol is another.
+    let level = Curves {
+        send: curve(&[(0, 0)]),
+        receive: curve(&[(0, 0)]),
+        latency: curve(&[(2000, 9000), (3000, 4000)]),
+        gap: curve(&[(0, 1000)]),
+        gap_again: None,
+        shared: curve(&[(0, 0)]),
+        wake_ps: 0,
+        interleaves: true,
+        exchange: None,
+        combine: None,
+        window: None,
+        alone: None,
+    };
+    let times = ClusterTimes {
+        between: level.clone(),
+        inside: level,
+        copy: Linear::default(),
+        reduce: Linear::default(),
+        shared_ps: 0,
+    };
+    let mut cluster = Cluster::new(&[0, 1], times);
+    let mut queue = Queue::default();
+    for (number, bytes) in [(0, 2000), (1, 3000)] {
+        let message = Envelope {
+            number,
+            from: 0,
+            to: 1,
+            bytes,
+            kind: Kind::Message,
+            carrier: None,
+            port: 0,
+            agreement: false,
+            exchanged: false,
+        };
+        cluster.send(0, message, &mut queue);
+    }
+    let mut arrived = Vec::new();
+    while let Some(event) = queue.pop() {
+        match event {
+            Event::Inside(stage) => cluster.happen(stage, &mut queue),
+            Event::Arrived(number) => arrived.push((number, queue.now_ps())),
+            _ => {}
+        }
+    }
+    assert_eq!(arrived, [(0, 9000), (1, 10_000)]);
 }

@@ -140,7 +140,7 @@ impl Network for TorusNetwork {
     fn takes_ps(&self, _: u32, work: Work) -> u64 {
         match work {
             Work::Copy { bytes } => self.settings.copy.of(bytes),
-            Work::Reduce { bytes } => self.settings.reduce.of(bytes),
+            Work::Reduce { bytes } | Work::Combine { bytes, .. } => self.settings.reduce.of(bytes),
             // What messages take is taken packet by packet.
             Work::Send { .. }
             | Work::Put { .. }

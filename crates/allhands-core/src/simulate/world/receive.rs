@@ -66,7 +66,7 @@ impl<N: Network, O: Observer> World<'_, N, O> {
         self.observer.takes_in(rank, receive.ticket);
         let end_ps = self.occupy(rank, Some(receive.ticket), Work::Receive { from, bytes });
         match receive.combines {
-            true => self.occupy(rank, Some(receive.ticket), Work::Reduce { bytes }),
+            true => self.occupy(rank, Some(receive.ticket), Work::Combine { from, bytes }),
             false => end_ps,
         }
     }

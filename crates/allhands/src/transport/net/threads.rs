@@ -4,7 +4,9 @@
 //! ones when they are received, nothing arrives while its receiver does not look, and, if [`Disorder`] is asked for,
 //! messages take their time and overtake those with other tags.
 
+mod disorder;
 mod notices;
+mod presence;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -13,20 +15,12 @@ use super::{
     Descriptor, Ended, Exposed, Network, NetworkError, Networks, Notice, Raised, RemoteWindow,
     SignedCall, Ticket, ToSend, WindowMemory,
 };
+pub use disorder::Disorder;
 use notices::Notices;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use windows::{Arrival, What, Windows};
-
-/// How a network among threads misbehaves, as far as a network may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Disorder {
-    /// What chance begins with; the same seed on every rank.
-    pub seed: u64,
-    /// The most looks for which a message, a notice, or the news that a message was received is held back.
-    pub most_looks: u32,
-}
 
 /// What makes the networks of all ranks.
 #[derive(Clone, Debug)]
@@ -46,6 +40,8 @@ struct Mailbox {
     notices: Notices,
     /// What is put into its windows, and raised there.
     arrivals: Vec<Arrival>,
+    /// Whether its rank's network is gone.
+    is_deserted: bool,
 }
 
 /// A message that nobody has received.
@@ -106,6 +102,8 @@ pub struct ThreadsNetwork {
     ended: BTreeMap<u64, Ended>,
     /// The lengths of own long messages under way, and to whom they go.
     long: BTreeMap<u64, (u32, usize)>,
+    /// The ranks that are attended to.
+    attended: BTreeMap<u64, u32>,
     /// Tags with which whatever comes is thrown away.
     retired: Vec<Range<u32>>,
     windows: Windows,
@@ -163,6 +161,7 @@ impl Threads {
             wanted: Vec::new(),
             ended: BTreeMap::new(),
             long: BTreeMap::new(),
+            attended: BTreeMap::new(),
             retired: Vec::new(),
             windows: Windows::default(),
             next: 0,
@@ -187,27 +186,6 @@ impl Networks for Threads {
 }
 
 impl ThreadsNetwork {
-    /// A number that looks like chance.
-    fn random(&mut self) -> u64 {
-        self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.chance;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// For how many looks something is held back.
-    fn looks(&mut self) -> u32 {
-        let Some(disorder) = self.shared.disorder else {
-            return 0;
-        };
-        // Half of all come at once, so that messages overtake one another by far.
-        match self.random() {
-            even if even.is_multiple_of(2) => 0,
-            odd => (odd >> 32) as u32 % (disorder.most_looks + 1),
-        }
-    }
-
     fn ticket(&mut self) -> Ticket {
         self.next += 1;
         Ticket(self.next)
@@ -357,7 +335,10 @@ unsafe impl Network for ThreadsNetwork {
     }
 
     fn test(&mut self, ticket: Ticket) -> Result<Option<Ended>, NetworkError> {
-        Ok(self.ended.remove(&ticket.0))
+        match self.attended.get(&ticket.0) {
+            Some(from) => self.look_after(*from).map(|()| None),
+            None => Ok(self.ended.remove(&ticket.0)),
+        }
     }
 
     fn progress(&mut self) -> Result<(), NetworkError> {
@@ -392,6 +373,7 @@ unsafe impl Network for ThreadsNetwork {
 
     fn cancel(&mut self, ticket: Ticket) -> bool {
         self.ended.remove(&ticket.0);
+        self.attended.remove(&ticket.0);
         self.wanted.retain(|wanted| wanted.ticket != ticket);
         let Some((to, _)) = self.long.get(&ticket.0).copied() else {
             return true;
@@ -461,6 +443,7 @@ unsafe impl Network for ThreadsNetwork {
         flag: u16,
         by: SignedCall,
     ) -> Result<(), NetworkError> {
+        self.look_after(to)?;
         self.arrive(to, window, What::Raise(flag, by))
     }
 
@@ -468,9 +451,10 @@ unsafe impl Network for ThreadsNetwork {
         self.windows.raised()
     }
 
-    fn attend(&mut self, _: u32) -> Result<Ticket, NetworkError> {
-        // No rank is ever lost.
-        Ok(self.ticket())
+    fn attend(&mut self, from: u32) -> Result<Ticket, NetworkError> {
+        let ticket = self.ticket();
+        self.attended.insert(ticket.0, from);
+        Ok(ticket)
     }
 
     fn retire(&mut self, tags: Range<u32>) -> bool {

@@ -5,6 +5,7 @@ use allhands_core::machine::Nodes;
 use allhands_core::simulate::{AloneCurves, Cluster, ClusterTimes, Curves, WindowCurves};
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The levels of a cluster, and what a call takes in which nothing happens.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,8 +33,11 @@ pub struct AloneFile {
     pub bytes: Vec<u64>,
     /// To copy so much.
     pub copy_us: Vec<f64>,
-    /// γ(m): to combine two operands of that length.
+    /// γ(m): to combine two operands of that length, as a sum of `f64`.
     pub reduce_us: Vec<f64>,
+    /// The same by other operators and of other types: `max f32`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub operators: BTreeMap<String, Vec<f64>>,
 }
 
 /// What messages of a level take, for each of some lengths.
@@ -62,6 +66,9 @@ pub struct LevelFile {
     /// What two ranks take that exchange messages of these lengths, from the start to the end of both; without it as long as one way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchange_us: Vec<f64>,
+    /// γ(m) of what comes from another rank, besides what its coming takes, as a sum of `f64`; without it as of a rank's own operands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub combine_us: Vec<f64>,
     /// How long it takes to wake a rank that waits, one after another.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wake_us: f64,
@@ -177,6 +184,10 @@ impl ClusterFile {
     pub(super) fn combine_for_nothing(&mut self) {
         if let Some(alone) = &mut self.alone {
             alone.reduce_us.fill(0.0);
+            alone.operators.clear();
+        }
+        for level in [&mut self.inside, &mut self.between].into_iter().flatten() {
+            level.combine_us.fill(0.0);
         }
     }
 
@@ -213,6 +224,9 @@ impl ClusterFile {
 impl AloneFile {
     fn curves(&self) -> anyhow::Result<AloneCurves> {
         let curve = |name: &str, times: &[f64]| super::table::curve(name, &self.bytes, times);
+        for (name, times) in &self.operators {
+            curve(name, times).context("operators")?;
+        }
         Ok(AloneCurves {
             copy: curve("copy_us", &self.copy_us)?,
             reduce: curve("reduce_us", &self.reduce_us)?,
@@ -246,6 +260,7 @@ impl LevelFile {
         }
         let exchange =
             (!self.exchange_us.is_empty()).then(|| curve("exchange_us", &self.exchange_us));
+        let combine = (!self.combine_us.is_empty()).then(|| curve("combine_us", &self.combine_us));
         let gap_again = (!self.gap_saturated_us.is_empty())
             .then(|| curve("gap_saturated_us", &self.gap_saturated_us));
         if let Some(intervals) = &self.intervals {
@@ -261,6 +276,7 @@ impl LevelFile {
             wake_ps: picoseconds(self.wake_us),
             interleaves: self.interleaves,
             exchange: exchange.transpose()?,
+            combine: combine.transpose()?,
             window: self.window.as_ref().map(window).transpose()?,
             alone: None,
         })

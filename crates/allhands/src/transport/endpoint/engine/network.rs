@@ -281,14 +281,11 @@ impl NetworkEngine<'_> {
         Err(self.node.endpoint.segment().poison_from(call, rank, fault))
     }
 
-    /// What stops the communicator as a message has failed: what others have found, if they have said so, since a rank that is
-    /// lost may just have left on account of it.
+    /// What stops the communicator as a message has failed.
     #[cold]
     pub(super) fn failed(&mut self, error: NetworkError) -> TransportError {
         let (endpoint, call) = (&*self.node.endpoint, self.node.request.call);
-        endpoint.listen_with(self.cluster, &mut self.state);
-        let found = endpoint.segment().stopped(endpoint.rank(), call);
-        found.unwrap_or_else(|| endpoint.message_failed(&error))
+        endpoint.failed_in((self.cluster, &mut self.state), call, &error)
     }
 }
 
@@ -308,7 +305,9 @@ impl Endpoint {
         let signature = request.chain;
         let has_begun = match remote.depart(SignedCall { call, signature }) {
             Ok(has_begun) => has_begun,
-            Err(Hindrance::Network(error)) => return Err(self.message_failed(&error)),
+            Err(Hindrance::Network(error)) => {
+                return Err(self.failed_in((&cluster, &mut cluster.state()), call, &error));
+            }
             Err(Hindrance::Tags(error)) => {
                 let rank = self.rank();
                 let fault = Fault::Dropped { rank };

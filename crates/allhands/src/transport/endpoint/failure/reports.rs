@@ -3,6 +3,7 @@
 use crate::transport::TransportError;
 use crate::transport::endpoint::nodes::cluster::{Cluster, Left, State};
 use crate::transport::endpoint::state::endpoint::Endpoint;
+use crate::transport::net::NetworkError;
 use crate::transport::net::notice::{MISSING, Word};
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::member::Stamp;
@@ -136,23 +137,44 @@ impl Endpoint {
         if let Some(error) = self.segment.stopped(self.rank, call) {
             return Err(error);
         }
-        let state = cluster.state();
-        let left = state.left.iter().find(|left| left.entered <= call);
-        let Some(&Left {
+        self.stopped_by_leaving(&cluster.state(), call)
+            .map_or(Ok(()), Err)
+    }
+
+    /// What stops call `call`, if a rank of another node has said that it makes no such call.
+    fn stopped_by_leaving(&self, state: &State, call: u64) -> Option<TransportError> {
+        let mut left = state.left.iter();
+        let &Left {
             rank,
             entered,
             panicked,
             ..
-        }) = left
-        else {
-            return Ok(());
-        };
+        } = left.find(|left| left.entered <= call)?;
         let fault = match panicked {
             true => Fault::Panicked { rank },
             false => Fault::Left { rank },
         };
         // Calls before those that it does not make can be completed by others of this node.
-        Err(self.segment.poison_from(entered, self.rank, fault))
+        Some(self.segment.poison_from(entered, self.rank, fault))
+    }
+
+    /// What stops call `call` as the network has failed in it: what others have said, if they have, since a rank that is lost may have
+    /// left in order, or on account of what they found.
+    #[cold]
+    pub(crate) fn failed_in(
+        &self,
+        (cluster, state): (&Cluster, &mut State),
+        call: u64,
+        error: &NetworkError,
+    ) -> TransportError {
+        self.listen_with(cluster, state);
+        let found = self.segment.stopped(self.rank, call);
+        let said = || match error.lost() {
+            Some(_) => self.stopped_by_leaving(state, call),
+            None => None,
+        };
+        let found = found.or_else(said);
+        found.unwrap_or_else(|| self.message_failed(error))
     }
 
     /// Stops the communicator on this node with what stopped it elsewhere.

@@ -7,6 +7,9 @@
 //! A flag that is raised from afar is raised in the window set of the own node when the network is looked at, by its owner, which wakes
 //! whoever waits for it there. It says in which call it was raised, and what that is signed with: where this rank's call of that number is
 //! another, the flag is not raised, and both find out what differs. One raised in a call to which this rank has not come waits for that.
+//!
+//! Each also says how many flags it raises at the other in a call. Once all of these have come, the other may have left: nothing more is
+//! waited for from there, and that its window is free again need not be said to it.
 
 use crate::transport::AlignedBytes;
 use crate::transport::endpoint::nodes::cluster::{Cluster, State, WINDOW_CHANNEL};
@@ -17,7 +20,7 @@ use crate::transport::net::{
 };
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::segment::window::WindowSet;
-use allhands_core::schedule::{OpKind, Plan, PlanOp};
+use allhands_core::schedule::{OpKind, Plan, PlanItem, PlanOp};
 use std::sync::Arc;
 
 /// Of how many calls it is known what they are signed with.
@@ -27,8 +30,17 @@ const RECENT: usize = 64;
 struct OwnWindow {
     number: u64,
     flags: Flags,
-    /// The ranks that may, as the communicator calls them, and as plans do.
-    peers: Box<[(u32, u32)]>,
+    /// The ranks that may, in the order of the numbers that plans have for them.
+    peers: Box<[Writer]>,
+}
+
+/// A rank of another node that puts into a window of this rank's.
+struct Writer {
+    /// As plans call it, and as the communicator does.
+    number: u32,
+    name: u32,
+    /// How many flags it has raised there, in all calls.
+    raised: u64,
 }
 
 /// Where the flags of this rank are.
@@ -96,24 +108,39 @@ impl State {
     }
 
     fn raise(&mut self, raised: Raised) {
-        let windows = &self.windows;
-        let mut all = windows.all.iter();
+        let differs = self.windows.differs(raised.by);
+        let mut all = self.windows.all.iter_mut();
         let Some(window) = all.find(|window| window.number == raised.window) else {
             return;
         };
-        let mut peers = window.peers.iter();
-        let Some((_, peer)) = peers.find(|(name, _)| *name == raised.from) else {
+        let mut peers = window.peers.iter_mut();
+        let Some(peer) = peers.find(|peer| peer.name == raised.from) else {
             return;
         };
-        if windows.differs(raised.by) {
-            let differing = Differing::new(*peer, raised.by.call);
+        if differs {
+            let differing = Differing::new(peer.number, raised.by.call);
             self.differing.get_or_insert(differing);
             return;
         }
+        peer.raised += 1;
         let Flags { segment, rank, set } = &window.flags;
         set.notify(*rank, *rank, raised.flag);
         segment.wake_all();
     }
+}
+
+/// What a rank tells another before it puts there.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Introduction {
+    /// Of its own window.
+    descriptor: Descriptor,
+    /// How many flags it raises at the other in a call, from the lowest byte on.
+    raises: [u8; 8],
+}
+
+impl Introduction {
+    const BYTES: usize = size_of::<Introduction>();
 }
 
 /// A rank of another node with whose window a request has to do.
@@ -122,6 +149,8 @@ struct Peer {
     number: u32,
     name: u32,
     window: RemoteWindow,
+    /// How many flags it raises here in a call.
+    raises: u64,
     /// The messages in which each describes its window to the other.
     said: Option<Ticket>,
     heard: Option<Ticket>,
@@ -147,8 +176,10 @@ pub(crate) struct RemoteWindows {
     peers: Box<[Peer]>,
     has_begun: bool,
     is_exchanged: bool,
-    /// The own descriptor, and behind it those of the peers.
-    descriptors: AlignedBytes,
+    /// For each peer what it is told, and what it tells.
+    introductions: AlignedBytes,
+    /// How many calls have begun.
+    calls: u64,
     /// Puts under way, each with its operation.
     puts: Vec<(u32, Ticket)>,
     /// The waits for peers while a call is under way.
@@ -163,9 +194,20 @@ fn peer(op: &PlanOp, here: u32) -> Option<u32> {
     }
 }
 
+/// How many flags of a rank a plan raises.
+fn raises(plan: &Plan, to: u32) -> u64 {
+    let of_item = |item: &PlanItem| {
+        let times = plan.repeat(item).map_or(1, |repeat| repeat.times);
+        let ops = plan.ops[item.start as usize..item.end as usize].iter();
+        let raise = |op: &&PlanOp| matches!(op.kind, OpKind::Notify { to: at, .. } if at == to);
+        u64::from(times) * ops.filter(raise).count() as u64
+    };
+    plan.items.iter().map(of_item).sum()
+}
+
 impl RemoteWindows {
     /// The length of the messages in which windows are described.
-    pub(crate) const MESSAGE_BYTES: u64 = Descriptor::BYTES as u64;
+    pub(crate) const MESSAGE_BYTES: u64 = Introduction::BYTES as u64;
 
     /// For the puts of a plan to other nodes, on a node of `here` ranks; none if it has none.
     pub(crate) fn new(
@@ -186,29 +228,36 @@ impl RemoteWindows {
         // SAFETY: the set's memory is mapped and writable as long as anybody holds the set, which the table of own windows does until this
         // is dropped, when the network is handed that hold; who reads or writes there waits for the flags that the plan's schedule says.
         let own = unsafe { state.network.expose(memory, flags.set.flags(), &names) }?;
-        let peers = names.iter().copied().zip(numbers.iter().copied());
+        let writer = |(number, name): (&u32, &u32)| Writer {
+            number: *number,
+            name: *name,
+            raised: 0,
+        };
         state.windows.all.push(OwnWindow {
             number: own.number,
             flags,
-            peers: peers.collect(),
+            peers: numbers.iter().zip(&names).map(writer).collect(),
         });
         drop(state);
         let peer = |number: &u32| Peer {
             number: *number,
             name: cluster.name(*number),
             window: RemoteWindow::new(Descriptor([0; Descriptor::BYTES])),
+            raises: 0,
             said: None,
             heard: None,
             is_known: false,
         };
-        let descriptors = AlignedBytes::zeroed((1 + numbers.len()) * Descriptor::BYTES);
-        // SAFETY: it begins with room for one, and is used by nobody else.
-        unsafe {
-            descriptors
-                .address()
-                .cast::<Descriptor>()
-                .write(own.descriptor)
-        };
+        let introductions = AlignedBytes::zeroed(2 * numbers.len() * Introduction::BYTES);
+        for (at, number) in numbers.iter().enumerate() {
+            let introduction = Introduction {
+                descriptor: own.descriptor,
+                raises: raises(plan, *number).to_le_bytes(),
+            };
+            let place = introductions.address().cast::<Introduction>();
+            // SAFETY: there is room for two for each peer, of bytes alone, and nobody else uses it.
+            unsafe { place.add(2 * at).write(introduction) };
+        }
         Ok(Some(Box::new(RemoteWindows {
             cluster: Arc::clone(cluster),
             own,
@@ -216,13 +265,15 @@ impl RemoteWindows {
             peers: numbers.iter().map(peer).collect(),
             has_begun: false,
             is_exchanged: false,
-            descriptors,
+            introductions,
+            calls: 0,
             puts: Vec::new(),
         })))
     }
 
     /// Says that a call begins: whoever is to put to this rank must not be lost unseen.
     pub(super) fn depart(&mut self, state: &mut State) -> Result<(), NetworkError> {
+        self.calls += 1;
         for peer in &self.peers {
             self.attends.push(state.network.attend(peer.name)?);
         }
@@ -237,10 +288,26 @@ impl RemoteWindows {
         }
     }
 
-    /// Whether no peer is lost.
+    /// Whether no peer is lost of which something is still to come.
     pub(crate) fn look_at_peers(&self, state: &mut State) -> Result<(), NetworkError> {
-        let mut all = self.attends.iter();
-        all.try_for_each(|ticket| state.network.test(*ticket).map(|_| ()))
+        for (at, ticket) in self.attends.iter().enumerate() {
+            if let Err(error) = state.network.test(*ticket)
+                && !self.has_done(state, at)
+            {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the peer at a place in their order has raised all flags that it raises here in the calls so far.
+    fn has_done(&self, state: &State, at: usize) -> bool {
+        let mut all = state.windows.all.iter();
+        let own = all.find(|window| window.number == self.own.number);
+        let peer = &self.peers[at];
+        own.is_some_and(|own| {
+            peer.is_known && own.peers[at].raised >= self.calls.saturating_mul(peer.raises)
+        })
     }
 
     /// Takes the exchange of descriptors further, in a call whose messages are signed.
@@ -253,20 +320,21 @@ impl RemoteWindows {
             return Ok(Exchange::Done);
         }
         let tag = self.cluster.tag(call, WINDOW_CHANNEL);
-        let own = self.descriptors.address();
+        let introductions = self.introductions.address();
         let begins = !std::mem::replace(&mut self.has_begun, true);
         let mut is_done = true;
-        for (peer, at) in self.peers.iter_mut().zip(1..) {
-            let theirs = own.wrapping_add(at * Descriptor::BYTES);
+        for (at, peer) in self.peers.iter_mut().enumerate() {
+            let own = introductions.wrapping_add(2 * at * Introduction::BYTES);
+            let theirs = own.wrapping_add(Introduction::BYTES);
             if begins {
                 // SAFETY: this is written no more, and lives until the message has ended, or `stop` has ended it.
-                let said = unsafe { state.network.send(peer.name, tag, own, Descriptor::BYTES) }?;
+                let said = unsafe { state.network.send(peer.name, tag, own, Introduction::BYTES) }?;
                 peer.said = Some(said);
                 // SAFETY: as above, and nobody else touches that peer's place.
                 let heard = unsafe {
                     state
                         .network
-                        .receive(peer.name, tag, theirs, Descriptor::BYTES)
+                        .receive(peer.name, tag, theirs, Introduction::BYTES)
                 }?;
                 peer.heard = Some(heard);
             }
@@ -280,10 +348,11 @@ impl RemoteWindows {
             {
                 peer.heard = None;
                 match ended {
-                    Ended::Whole(Descriptor::BYTES) => {
-                        // SAFETY: the message is there, and any bytes are a descriptor.
-                        let descriptor = unsafe { theirs.cast::<Descriptor>().read() };
-                        peer.window = RemoteWindow::new(descriptor);
+                    Ended::Whole(Introduction::BYTES) => {
+                        // SAFETY: the message is there, and any bytes are an introduction.
+                        let introduction = unsafe { theirs.cast::<Introduction>().read() };
+                        peer.window = RemoteWindow::new(introduction.descriptor);
+                        peer.raises = u64::from_le_bytes(introduction.raises);
                         peer.is_known = true;
                     }
                     Ended::Whole(bytes) => {
@@ -306,12 +375,10 @@ impl RemoteWindows {
         })
     }
 
-    /// The window of a peer, and what the communicator calls it.
-    fn window(&mut self, number: u32) -> (u32, &mut RemoteWindow) {
+    /// Where a peer is in their order.
+    fn place(&self, number: u32) -> usize {
         let at = self.peers.binary_search_by_key(&number, |peer| peer.number);
-        let at = at.expect("all peers of the plan are here");
-        let peer = &mut self.peers[at];
-        (peer.name, &mut peer.window)
+        at.expect("all peers of the plan are here")
     }
 
     /// Begins to put what lies here at `offset` into the window of a peer, for operation `ticket`.
@@ -325,9 +392,10 @@ impl RemoteWindows {
         offset: usize,
         from: (*const u8, usize),
     ) -> Result<(), NetworkError> {
-        let (name, window) = self.window(to);
+        let at = self.place(to);
+        let Peer { name, window, .. } = &mut self.peers[at];
         // SAFETY: the caller's promise.
-        let put = unsafe { state.network.put(name, window, offset, from) }?;
+        let put = unsafe { state.network.put(*name, window, offset, from) }?;
         self.puts.push((ticket, put));
         Ok(())
     }
@@ -347,15 +415,19 @@ impl RemoteWindows {
         Ok(is_over)
     }
 
-    /// Raises a flag of a peer.
+    /// Raises a flag of a peer, unless that is lost and has done all that it had to do.
     pub(crate) fn raise(
         &mut self,
         state: &mut State,
         (to, flag): (u32, u16),
         by: SignedCall,
     ) -> Result<(), NetworkError> {
-        let (name, window) = self.window(to);
-        state.network.raise(name, window, flag, by)
+        let at = self.place(to);
+        let Peer { name, window, .. } = &mut self.peers[at];
+        match state.network.raise(*name, window, flag, by) {
+            Err(error) if error.lost().is_some() && self.has_done(state, at) => Ok(()),
+            raised => raised,
+        }
     }
 
     /// All that is under way, which `stop` is to end.

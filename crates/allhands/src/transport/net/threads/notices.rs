@@ -25,6 +25,11 @@ impl Notices {
         });
     }
 
+    /// Whether there is one of a rank.
+    pub(super) fn has_some_of(&self, rank: u32) -> bool {
+        self.0.iter().any(|waiting| waiting.from == rank)
+    }
+
     /// The next notice that is not held back, nor waits for an older one of the same teller that is: one look.
     pub(super) fn hear(&mut self) -> Option<(u32, Notice)> {
         let mut held_back = Vec::new();

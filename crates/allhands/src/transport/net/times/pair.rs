@@ -159,8 +159,12 @@ pub(super) fn ask(link: &mut Link<'_>, peer: u32) -> Result<Measured, NetworkErr
     let (fewest, most) = ROUND_TRIPS;
     let many = (ns(SHORT_FOR) / trip_ns) as usize;
     let short = rounds(link, peer, trips(many.clamp(fewest, most), SHORT))?;
-    let half_ns = least(&short, |round| round.took_ns) / 2.0;
-    let overhead_ns = median(&short, |round| round.began_ns).min(half_ns / 2.0);
+    // Both of the same round, in which the machine did least else: in others o may be more than that whole round.
+    let all = short.iter();
+    let quiet = all.min_by(|one, other| one.took_ns.total_cmp(&other.took_ns));
+    let quiet = quiet.map_or((0.0, 0.0), |round| (round.took_ns, round.began_ns));
+    let half_ns = quiet.0 / 2.0;
+    let overhead_ns = quiet.1.min(half_ns / 2.0);
     let middle = rounds(link, peer, trips(many.clamp(3, most), MIDDLE))?;
     let is_kept = median(&middle, |round| round.kept_ns) > half_ns;
     let train = Request {

@@ -83,7 +83,7 @@ impl SharedSegment {
         let calls = call.saturating_sub(BACK)..me.entered();
         (0..self.ranks).filter(|o| *o != rank).find_map(|other| {
             let differs = |at| Some((at, self.compare(rank, other, at)?));
-            let absent = || Some((0, self.absent(other, call)?));
+            let absent = || self.absent(other, call);
             calls.clone().find_map(differs).or_else(absent)
         })
     }
@@ -151,17 +151,38 @@ impl SharedSegment {
         (first, fault)
     }
 
-    /// The fault if `other` has gone and never entered call `call`.
-    fn absent(&self, other: u32, call: u64) -> Option<Fault> {
-        let member = self.member(other);
+    /// The fault if `other` has gone and never entered call `call`, and the first call that it never entered: others may still be in
+    /// those before.
+    fn absent(&self, other: u32, call: u64) -> Option<(u64, Fault)> {
+        // In this order: who has gone enters nothing more.
         let presence = self.presence(other);
-        if member.entered() > call {
-            return None;
-        }
-        match presence {
-            Presence::Present => None,
-            Presence::Left => Some(Fault::Left { rank: other }),
-            Presence::Panicked => Some(Fault::Panicked { rank: other }),
-        }
+        let entered = self.member(other).entered();
+        let fault = match presence {
+            Presence::Present => return None,
+            Presence::Left => Fault::Left { rank: other },
+            Presence::Panicked => Fault::Panicked { rank: other },
+        };
+        (entered <= call).then_some((entered, fault))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::transport::endpoint::state::endpoint::Endpoint;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_rank_that_has_left_is_missed_from_its_next_call_on() {
+        let segment = SharedSegment::new(2).unwrap();
+        let _here = Endpoint::new(Arc::clone(&segment), 0).unwrap();
+        let leaves = Endpoint::new(Arc::clone(&segment), 1).unwrap();
+        segment.record(1).enter(0, &Stamp::default(), 0);
+        assert_eq!(segment.trouble(0, 3), None);
+        drop(leaves);
+        // That call can be completed without it.
+        assert_eq!(segment.trouble(0, 0), None);
+        let left = Fault::Left { rank: 1 };
+        assert_eq!(segment.trouble(0, 3), Some((1, left)));
     }
 }

@@ -69,10 +69,7 @@ impl<M: Memory> Rank<M> {
         let Some(send) = self.sends.get_mut(at) else {
             return false;
         };
-        let (copied, short) = (
-            self.settings.copied_bytes,
-            self.settings.unacknowledged_bytes,
-        );
+        let (copied, short) = (self.settings.copied_bytes, self.settings.unlined_bytes);
         let is_long = send.span.bytes > copied.max(short) as usize;
         if !is_message || !is_long || (kind.is_some() && self.line.places.is_empty()) {
             return false;

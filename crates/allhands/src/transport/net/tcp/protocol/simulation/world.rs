@@ -443,6 +443,7 @@ fn draw_settings(chance: &mut Chance) -> Settings {
         part_bytes: (chance.within(1, 100) as u32, chance.within(100, 400) as u32),
         acknowledged_bytes: chance.within(1, 1000) as u32,
         unacknowledged_bytes: chance.within(0, 400) as u32,
+        unlined_bytes: chance.within(0, 400) as u32,
         resends: !chance.one_in(4),
         told_ranks: 64 * chance.below(2) as u32,
         ..Settings::default()

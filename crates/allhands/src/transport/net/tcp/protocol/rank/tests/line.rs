@@ -16,6 +16,7 @@ fn short() -> Settings {
         connections: 1,
         copied_bytes: 4,
         unacknowledged_bytes: 10,
+        unlined_bytes: 10,
         eager_bytes: 30,
         part_bytes: (1, 15),
         ..settings()
