@@ -46,6 +46,7 @@ pub(super) const MR_ENDPOINT: c_int = 1 << 9;
 
 pub(super) const EP_RDM: c_int = 3;
 pub(super) const THREAD_DOMAIN: c_int = 3;
+pub(super) const PROGRESS_MANUAL: c_int = 2;
 pub(super) const RM_ENABLED: c_int = 2;
 pub(super) const CQ_FORMAT_TAGGED: c_int = 4;
 pub(super) const WAIT_NONE: c_int = 0;

@@ -1,4 +1,4 @@
-//! Capabilities: what is asked of a provider, and what its answer allows. Its name decides nothing.
+//! Capabilities: what is asked of a provider, and what its answer allows. Its name decides nothing but whether it bears to be closed.
 
 use super::abi::{self, Info};
 use super::error::OfiError;
@@ -6,6 +6,10 @@ use super::library::{Library, OLDEST};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::{ptr, slice};
+
+/// The provider whose endpoints are not closed while messages are under way: with 1.17 that may end the process, as a long message of
+/// which a part has come is reported twice then, the second time without its context (`rxm_handle_comp_error`).
+const BREAKS_WHEN_CLOSED: &str = "tcp;ofi_rxm";
 
 /// Which provider is wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,6 +51,8 @@ pub(super) struct Capabilities {
     pub(super) tag_bits: u32,
     /// What it guarantees of windows, if it can have such.
     pub(super) windows: Option<Guarantee>,
+    /// Whether closing its endpoints while messages are under way may end the process, and it touches no memory unless it is called.
+    pub(super) breaks_when_closed: bool,
 }
 
 /// A provider's answer: what its objects are made of.
@@ -253,8 +259,11 @@ fn read(info: *const Info) -> Capabilities {
             &*info.fabric_attr,
         )
     };
+    let provider = text(fabric.prov_name);
+    let is_passive = domain.data_progress == abi::PROGRESS_MANUAL;
     Capabilities {
-        provider: text(fabric.prov_name),
+        breaks_when_closed: provider == BREAKS_WHEN_CLOSED && is_passive,
+        provider,
         protocol: ep.protocol,
         address_format: info.addr_format,
         mr_mode: domain.mr_mode,

@@ -23,6 +23,8 @@ pub struct Endpoint {
     av: *mut Av,
     /// Null when it was closed before the rest.
     pub(super) ep: *mut Ep,
+    /// Whether nothing of it is ever closed.
+    is_left_open: bool,
     /// What becomes readable when something has ended, if the provider has such a thing.
     descriptor: Option<RawFd>,
     card: Card,
@@ -64,6 +66,7 @@ impl Endpoint {
             cq: ptr::null_mut(),
             av: ptr::null_mut(),
             ep: ptr::null_mut(),
+            is_left_open: false,
             descriptor: None,
             card: Card::default(),
         };
@@ -254,8 +257,17 @@ impl Endpoint {
         }
     }
 
+    /// Has the process keep what is open to its end, if closing it while messages are under way may end the process. Such a provider
+    /// uses their memory only when it is called, which must never happen again.
+    pub(super) fn leave_open(&mut self) {
+        self.is_left_open |= self.capabilities.breaks_when_closed;
+    }
+
     /// Ends everything that is under way, and all use of its memory; whether that was possible.
     pub(super) fn shut(&mut self) -> bool {
+        if self.is_left_open {
+            return true;
+        }
         // SAFETY: it is open, or null.
         let shut = unsafe { close(self.ep.cast()) };
         if shut {
@@ -278,7 +290,7 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         // What something is bound to outlives it; without the endpoint's end nothing else may end.
-        if self.shut() {
+        if !self.is_left_open && self.shut() {
             let objects: [*mut Fid; 4] = [
                 self.cq.cast(),
                 self.av.cast(),

@@ -312,11 +312,12 @@ impl Registrar {
         }
     }
 
-    /// Gives up all buffers: the endpoint is closed.
+    /// Gives up all buffers: the endpoint is closed, or never called again.
     pub(super) fn close(&mut self) {
         self.unregister_buffers();
         for batch in std::mem::take(&mut self.batches) {
-            // SAFETY: from a box, and neither the provider uses it, whose endpoint is closed, nor anybody else.
+            // SAFETY: from a box, and neither the provider uses it, whose endpoint is closed, or which uses nothing unless it is called and
+            // never is again, nor anybody else.
             drop(unsafe { Box::from_raw(batch.memory) });
         }
     }

@@ -156,6 +156,7 @@ pub(super) fn some_capabilities() -> Capabilities {
         most_bytes: usize::MAX,
         tag_bits: 64,
         windows: None,
+        breaks_when_closed: false,
     }
 }
 

@@ -75,8 +75,16 @@ impl OfiNetwork {
         }
     }
 
-    /// Closes all endpoints, and with them ends all messages; whether that was possible.
+    /// Closes all endpoints, and with them ends all messages; whether that was possible. Those that break when they are closed with
+    /// messages under way are never used again instead.
     pub(super) fn close(&mut self) -> bool {
+        if !self.is_idle() {
+            let why = "the endpoint is left, with messages under way";
+            self.broken.get_or_insert_with(|| why.into());
+            for rail in &mut self.rails {
+                rail.endpoint.leave_open();
+            }
+        }
         if !(0..self.rails.len()).all(|rail| self.shut(rail)) {
             return false;
         }
