@@ -284,14 +284,28 @@ fn irregular_layouts_are_measured_where_there_are_any() {
     std::fs::remove_dir_all(&folder).expect("the plots can be removed");
 }
 
+/// Calibrates two processes, in more time if it says that so much is too little, as it may be beside whatever else runs.
+fn calibrate_processes(machine: &str) {
+    let two = ["calibrate", "--transport", "shm", "-n", "2"];
+    for time in ["4", "16"] {
+        let output = allhands(&[&two[..], &["--time", time, "-o", machine]].concat());
+        if output.status.success() {
+            return;
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("right would be --time "), "{said}");
+        eprintln!("in {time} s: {said}");
+    }
+    printed(&[&two[..], &["--time", "64", "-o", machine]].concat());
+}
+
 #[test]
 fn what_processes_calibrate_is_a_machine_that_predicts() {
     let folder = std::env::temp_dir().join(format!("allhands-cli-machine-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_string();
     let (machine, times) = (path("machine.toml"), path("times.json"));
-    let calibrate = ["calibrate", "--transport", "shm", "-n", "2", "--time", "4"];
-    printed(&[&calibrate[..], &["-o", &machine]].concat());
+    calibrate_processes(&machine);
     let cells = [
         "allreduce",
         "--transport",

@@ -171,6 +171,7 @@ fn tune(
         if !contest::hold(&mut contests, among, share * group.len() as u32)? {
             break;
         }
+        contest::compare_nearby(&mut contests);
         for (contest, forecast) in contests.into_iter().zip(forecast) {
             let bytes = contest.bytes;
             let Outcome { ranking, ratio } = contest.outcome(RANKED)?;

@@ -5,6 +5,9 @@
 //! final   rounds of two:  choice b │ choice b │ …                until it is clear which of them is faster, or the time is over
 //! ```
 //!
+//! Finals of the same two at neighbouring lengths tell of one another: among hosts that share processors each of some short ones alone may
+//! be unclear where all together are not.
+//!
 //! Who was the fastest of many by luck has to be so once more. Places are contested by turns, too: what disturbs the machine for some
 //! seconds disturbs one round of each, rather than all rounds of one. Among thirteen hosts that shared two cores every algorithm of one
 //! place took twice as long as of the next one.
@@ -42,6 +45,8 @@ pub(super) struct Contest {
     rival: Option<usize>,
     /// The choice and its rival there.
     last: Vec<Runner>,
+    /// What the same two took in the finals of neighbouring lengths, and in this one.
+    nearby: Vec<(f64, f64)>,
 }
 
 /// How a contest ended.
@@ -89,6 +94,7 @@ impl Contest {
             runners,
             rival: None,
             last: Vec::new(),
+            nearby: Vec::new(),
         }))
     }
 
@@ -115,13 +121,35 @@ impl Contest {
         Ok(())
     }
 
-    /// How many times as long the choice takes as its rival.
-    fn ratio(&self) -> anyhow::Result<Option<Ratio>> {
+    /// What the choice and its rival took in each round of the final.
+    fn pairs(&self) -> Vec<(f64, f64)> {
         let [choice, rival] = &self.last[..] else {
-            return Ok(None);
+            return Vec::new();
         };
         let pairs = choice.rounds_us.iter().zip(&rival.rounds_us);
-        paired::ratio(pairs.map(|(one, other)| (*one, *other))).map(Some)
+        pairs.map(|(one, other)| (*one, *other)).collect()
+    }
+
+    /// How many times as long the choice takes as its rival.
+    fn ratio(&self) -> anyhow::Result<Option<Ratio>> {
+        let pairs = self.pairs();
+        match pairs.is_empty() {
+            true => Ok(None),
+            false => paired::ratio(pairs.into_iter()).map(Some),
+        }
+    }
+
+    /// Who is in the final, as they are typed.
+    fn finalists(&self) -> Option<[String; 2]> {
+        let name = |at: usize| names::typed(self.all[at].algorithm, &self.all[at].parameters);
+        Some([name(0), name(self.rival?)])
+    }
+
+    /// Whether the choice's rival is faster here, measurably: in this final, or in those of all neighbouring lengths.
+    fn is_beaten(&self, here: &Ratio) -> anyhow::Result<bool> {
+        let is_clear = here.least > 1.0
+            || !self.nearby.is_empty() && paired::ratio(self.nearby.iter().copied())?.least > 1.0;
+        Ok(is_clear && here.mean * MORE >= 1.0)
     }
 
     /// Whether it is not clear yet which of the two is faster.
@@ -136,7 +164,7 @@ impl Contest {
         let mut first = 0;
         if let (Some(found), Some(rival)) = (self.ratio()?, self.rival) {
             ratio = [found.mean, found.least, found.most];
-            if found.least > 1.0 && found.mean * MORE >= 1.0 {
+            if self.is_beaten(&found)? {
                 first = rival;
             }
             for (at, met) in [0, rival].into_iter().zip(std::mem::take(&mut self.last)) {
@@ -206,6 +234,16 @@ pub(super) fn hold(
         }
     }
     Ok(true)
+}
+
+/// Has finals of the same two at neighbouring lengths know of one another; contests are of one collective, in the order of lengths.
+pub(super) fn compare_nearby(contests: &mut [Contest]) {
+    for alike in contests.chunk_by_mut(|one, other| one.finalists() == other.finalists()) {
+        let all: Vec<(f64, f64)> = alike.iter().flat_map(Contest::pairs).collect();
+        for contest in alike.iter_mut().filter(|contest| contest.rival.is_some()) {
+            contest.nearby.clone_from(&all);
+        }
+    }
 }
 
 /// How many seconds the heats of all of these take at least.
@@ -296,6 +334,7 @@ mod tests {
             runners: heats.map(runner).into(),
             rival: None,
             last: Vec::new(),
+            nearby: Vec::new(),
         };
         if let Some(last) = last {
             contest.rival = Some(contest.fastest());
@@ -326,6 +365,32 @@ mod tests {
     }
 
     #[test]
+    fn finals_of_the_same_two_at_neighbouring_lengths_are_clear_together() {
+        let unclear: [&[f64]; 2] = [&[5.0, 6.0, 3.9, 6.0], &[4.0, 4.0, 4.0, 4.0]];
+        let final_of = |bytes: usize, rival: usize| Contest {
+            bytes,
+            all: ["ring", "direct", "bruck"]
+                .map(|it| compared(it, "", 1.0))
+                .into(),
+            runners: vec![runner(&[5.0]), runner(&[4.0]), runner(&[4.0])],
+            rival: Some(rival),
+            last: unclear.map(runner).into(),
+            nearby: Vec::new(),
+        };
+        let firsts = |mut contests: Vec<Contest>| -> Vec<String> {
+            compare_nearby(&mut contests);
+            let first = |contest: Contest| contest.outcome(1).unwrap().ranking.remove(0).0;
+            contests.into_iter().map(first).collect()
+        };
+        assert_eq!(firsts(vec![final_of(8, 1)]), ["ring"], "alone");
+        let three = (3..6).map(|log| final_of(1 << log, 1)).collect();
+        assert_eq!(firsts(three), ["direct"; 3]);
+        // With others between, they are no neighbours.
+        let mixed = [1, 2, 1].map(|rival| final_of(8, rival));
+        assert_eq!(firsts(mixed.into()), ["ring"; 3]);
+    }
+
+    #[test]
     fn what_is_not_measured_has_the_choice_and_no_time() {
         let contest = Contest {
             bytes: 8,
@@ -333,6 +398,7 @@ mod tests {
             runners: Vec::new(),
             rival: None,
             last: Vec::new(),
+            nearby: Vec::new(),
         };
         let outcome = contest.outcome(3).expect("nothing was measured");
         let ring = ("ring".to_string(), String::new(), None);
