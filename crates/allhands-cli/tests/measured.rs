@@ -1,4 +1,4 @@
-//! `allhands regret`, `guidelines` and `tune` between hosts: what is measured by turns, and what it is taken for.
+//! `allhands calibrate`, `regret`, `guidelines` and `tune` between hosts: what is measured, and what it is taken for.
 
 #![cfg(target_os = "linux")]
 
@@ -31,6 +31,21 @@ impl Drop for Folder {
 fn run(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_allhands"));
     command.args(arguments).output().expect("it starts")
+}
+
+/// What a successful run prints.
+fn printed(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?} fails: {said}");
+    String::from_utf8(output.stdout).expect("it prints text")
+}
+
+/// What a failing run says.
+fn said(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert!(!output.status.success(), "{arguments:?} succeeds");
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn records(path: &str) -> Vec<Value> {
@@ -176,4 +191,67 @@ fn what_cannot_be_measured_is_said() {
             "{arguments:?}: {said}"
         );
     }
+}
+
+/// Calibrates two processes, in more time if it says that so much is too little, as it may be beside whatever else runs.
+fn calibrate_processes(machine: &str) {
+    let two = ["calibrate", "--transport", "shm", "-n", "2"];
+    for time in ["4", "16"] {
+        let output = run(&[&two[..], &["--time", time, "-o", machine]].concat());
+        if output.status.success() {
+            return;
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("right would be --time "), "{said}");
+        eprintln!("in {time} s: {said}");
+    }
+    printed(&[&two[..], &["--time", "64", "-o", machine]].concat());
+}
+
+#[test]
+fn what_processes_calibrate_is_a_machine_that_predicts() {
+    let folder = Folder::new("machine");
+    let (machine, times) = (folder.path("machine.toml"), folder.path("times.json"));
+    calibrate_processes(&machine);
+    let cells = [
+        "allreduce",
+        "--transport",
+        "shm",
+        "-n",
+        "2",
+        "--bytes",
+        "64",
+    ];
+    let bench = [&["bench"], &cells[..], &["--time", "2", "--json", &times]].concat();
+    printed(&[&bench[..], &["--plots", &folder.path("plots")]].concat());
+    let predict = ["predict", "--machine", &machine, "--measured", &times];
+    let text = printed(&[&predict[..], &["--json", "-"]].concat());
+    let predicted: Vec<Value> = serde_json::from_str(&text).expect("it is JSON");
+    let is_whole = |r: &Value| {
+        let number = |key: &str| r[key].as_f64().expect("a number");
+        let error = (number("predicted_us") - number("measured_us")).abs() / number("measured_us");
+        (error - number("error")).abs() < 1e-9 && number("predicted_us") > 0.0
+    };
+    assert!(
+        !predicted.is_empty() && predicted.iter().all(is_whole),
+        "{text}"
+    );
+    let left_out = ["--without", "contention", "--gap", "saturation"];
+    let compare = ["predict", "--machine", &machine, "--compare", "--time", "1"];
+    let compare = [&compare[..], &cells, &left_out, &["--json", &times]].concat();
+    let text = printed(&compare);
+    for part in ["nothing", "contention", "gap of peers", "both"] {
+        assert!(text.lines().any(|line| line.starts_with(part)), "{text}");
+    }
+    let records = records(&times);
+    let has_whole = |r: &Value| r["whole_us"].is_f64() && r["whole_error"].is_f64();
+    assert!(
+        !records.is_empty() && records.iter().all(has_whole),
+        "{text}"
+    );
+    assert!(said(&[&predict[..3], &cells[..]].concat()).contains("add --compare"));
+    assert!(said(&["calibrate", "-n", "2"]).contains("--transport shm"));
+    assert!(said(&["calibrate", "--transport", "shm", "-n", "1"]).contains("two or more"));
+    assert!(said(&["predict", "--machine", "nowhere.toml"]).contains("nowhere.toml"));
+    assert!(said(&[&predict[..3], &["--measured", &machine]].concat()).contains("bench --json"));
 }
