@@ -106,8 +106,15 @@ pub fn winner(cell: &Cell) -> Option<&str> {
     best.map(|(variant, _)| variant)
 }
 
-/// The one variant for all sizes: measurably faster in one of them, and in none slower.
+/// Whether there was time for it.
+fn is_measured(cell: &Cell) -> bool {
+    let default = cell.of(DEFAULT);
+    default.is_some_and(|times| times.us.iter().any(Option::is_some))
+}
+
+/// The one variant for all sizes: measurably faster in one of them, and in none slower, of those for which there was time.
 fn for_all_sizes(cells: &[&Cell]) -> Option<String> {
+    let cells: Vec<&Cell> = cells.iter().copied().filter(|c| is_measured(c)).collect();
     let mut best: Option<(f64, &str)> = None;
     for times in &cells.first()?.times {
         let variant = times.variant.as_str();
@@ -264,6 +271,14 @@ mod tests {
             at(&choices, Kind::Bcast, 8).map(str::to_string)
         };
         assert_eq!(chosen(&[faster.clone(), slower]).as_deref(), Some("b"));
+        // A size for which there was no time says nothing; one at which the default was measured alone does.
+        let mut none = cell(1 << 20, &[(DEFAULT, &[]), ("a", &[]), ("b", &[])]);
+        assert_eq!(
+            chosen(&[faster.clone(), none.clone()]).as_deref(),
+            Some("a")
+        );
+        none.times[0].us = vec![Some(10.0)];
+        assert_eq!(chosen(&[faster.clone(), none]), None);
         // As long as the default in every round is no loss, but nothing is above 1 there either.
         assert_eq!(chosen(&[faster, even]).as_deref(), Some("b"));
     }
