@@ -7,8 +7,8 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::{ptr, slice};
 
-/// The provider whose endpoints are not closed while messages are under way: with 1.17 that may end the process, as a long message of
-/// which a part has come is reported twice then, the second time without its context (`rxm_handle_comp_error`).
+/// The provider whose endpoints are not closed while messages are under way: with 1.17 that may end the process, as an error
+/// without its message's context is looked at then (`rxm_handle_comp_error`).
 const BREAKS_WHEN_CLOSED: &str = "tcp;ofi_rxm";
 
 /// Which provider is wanted.
