@@ -119,7 +119,7 @@ impl fmt::Display for Collective {
 ///
 /// A part of the vector (broadcast, reduce, allreduce, scans), a rank's block (scatter, gather,
 /// allgather, reduce-scatter), or for alltoall the pair (source, destination) as
-/// `source * ranks + destination`. A [`Layout`](crate::schedule::Layout) gives every unit its size.
+/// `source * ranks + destination`; where blocks are cut in pieces, a piece of one, as `block * pieces + piece`. A [`Layout`](crate::schedule::Layout) gives every unit its size.
 pub type Unit = u64;
 
 /// What a block must hold before or after a call.
@@ -177,9 +177,29 @@ impl Call {
         }
     }
 
-    /// The number of input blocks of `rank` when the vector is cut in `parts`.
+    /// In how many pieces each block is cut where all are cut in `parts`: one, if there are fewer parts than ranks, and where the data is
+    /// one vector.
+    #[must_use]
+    pub fn pieces(&self, parts: u32) -> u32 {
+        match self.collective {
+            Collective::Scatter
+            | Collective::Gather
+            | Collective::Allgather
+            | Collective::Alltoall
+            | Collective::ReduceScatter => (parts / self.ranks.max(1)).max(1),
+            Collective::Barrier
+            | Collective::Broadcast
+            | Collective::Reduce
+            | Collective::Allreduce
+            | Collective::Scan
+            | Collective::Exscan => 1,
+        }
+    }
+
+    /// The number of input blocks of `rank` when the vector is cut in `parts`, or all blocks are: each piece is a block then.
     #[must_use]
     pub fn input_blocks(&self, rank: u32, parts: u32) -> u32 {
+        let pieces = self.pieces(parts);
         match self.collective {
             Collective::Barrier => 0,
             Collective::Broadcast => {
@@ -191,37 +211,38 @@ impl Call {
             }
             Collective::Scatter => {
                 if rank == self.root {
-                    self.ranks
+                    self.ranks * pieces
                 } else {
                     0
                 }
             }
-            Collective::Gather | Collective::Allgather => 1,
-            Collective::Alltoall | Collective::ReduceScatter => self.ranks,
+            Collective::Gather | Collective::Allgather => pieces,
+            Collective::Alltoall | Collective::ReduceScatter => self.ranks * pieces,
             Collective::Reduce | Collective::Allreduce | Collective::Scan | Collective::Exscan => {
                 parts
             }
         }
     }
 
-    /// The number of output blocks of `rank` when the vector is cut in `parts`.
+    /// The number of output blocks of `rank` when the vector is cut in `parts`, or all blocks are: each piece is a block then.
     #[must_use]
     pub fn output_blocks(&self, rank: u32, parts: u32) -> u32 {
+        let pieces = self.pieces(parts);
         match self.collective {
             Collective::Barrier => 0,
             Collective::Broadcast
             | Collective::Allreduce
             | Collective::Scan
             | Collective::Exscan => parts,
-            Collective::Scatter | Collective::ReduceScatter => 1,
+            Collective::Scatter | Collective::ReduceScatter => pieces,
             Collective::Gather => {
                 if rank == self.root {
-                    self.ranks
+                    self.ranks * pieces
                 } else {
                     0
                 }
             }
-            Collective::Allgather | Collective::Alltoall => self.ranks,
+            Collective::Allgather | Collective::Alltoall => self.ranks * pieces,
             Collective::Reduce => {
                 if rank == self.root {
                     parts
@@ -232,9 +253,21 @@ impl Call {
         }
     }
 
-    /// The unit that lies in input block `block` of `rank`.
+    /// The unit that lies in input block `block` of `rank` when the vector, or all blocks, are cut in `parts`.
     #[must_use]
-    pub fn input_unit(&self, rank: u32, block: u32) -> Unit {
+    pub fn input_unit(&self, rank: u32, block: u32, parts: u32) -> Unit {
+        self.piece_of(block, parts, |block| self.whole_input_unit(rank, block))
+    }
+
+    /// The unit of a piece of a block, of whose unit the pieces are numbered one after another.
+    fn piece_of(&self, block: u32, parts: u32, whole: impl Fn(u32) -> Unit) -> Unit {
+        match self.pieces(parts) {
+            1 => whole(block),
+            pieces => whole(block / pieces) * Unit::from(pieces) + Unit::from(block % pieces),
+        }
+    }
+
+    fn whole_input_unit(&self, rank: u32, block: u32) -> Unit {
         match self.collective {
             Collective::Gather | Collective::Allgather => Unit::from(rank),
             Collective::Alltoall => Unit::from(rank) * Unit::from(self.ranks) + Unit::from(block),
@@ -249,9 +282,13 @@ impl Call {
         }
     }
 
-    /// The unit that belongs in output block `block` of `rank`.
+    /// The unit that belongs in output block `block` of `rank` when the vector, or all blocks, are cut in `parts`.
     #[must_use]
-    pub fn output_unit(&self, rank: u32, block: u32) -> Unit {
+    pub fn output_unit(&self, rank: u32, block: u32, parts: u32) -> Unit {
+        self.piece_of(block, parts, |block| self.whole_output_unit(rank, block))
+    }
+
+    fn whole_output_unit(&self, rank: u32, block: u32) -> Unit {
         match self.collective {
             Collective::Scatter | Collective::ReduceScatter => Unit::from(rank),
             Collective::Alltoall => Unit::from(block) * Unit::from(self.ranks) + Unit::from(rank),
@@ -268,10 +305,10 @@ impl Call {
 
     /// The precondition: what input block `block` of `rank` holds.
     #[must_use]
-    pub fn before(&self, rank: u32, block: u32) -> Content {
+    pub fn before(&self, rank: u32, block: u32, parts: u32) -> Content {
         let contributions = self.collective.reduces().then_some((rank, rank + 1));
         Content {
-            unit: self.input_unit(rank, block),
+            unit: self.input_unit(rank, block, parts),
             contributions,
         }
     }
@@ -279,7 +316,7 @@ impl Call {
     /// The postcondition: what output block `block` of `rank` must hold, or `None` where it is
     /// undefined (rank 0 of an exscan).
     #[must_use]
-    pub fn after(&self, rank: u32, block: u32) -> Option<Content> {
+    pub fn after(&self, rank: u32, block: u32, parts: u32) -> Option<Content> {
         let contributions = match self.collective {
             Collective::Barrier
             | Collective::Broadcast
@@ -295,20 +332,21 @@ impl Call {
             Collective::Exscan => Some((0, rank)),
         };
         Some(Content {
-            unit: self.output_unit(rank, block),
+            unit: self.output_unit(rank, block, parts),
             contributions,
         })
     }
 
-    /// How input and output of `rank` share memory.
+    /// How input and output of `rank` share memory when the vector, or all blocks, are cut in `parts`.
     ///
     /// In place, the smaller space lies inside the larger one at the rank's own block; for
     /// reduce-scatter the result therefore lands in the rank's own block of the vector.
     #[must_use]
-    pub fn alias(&self, rank: u32) -> Alias {
+    pub fn alias(&self, rank: u32, parts: u32) -> Alias {
         if !self.in_place {
             return Alias::Apart;
         }
+        let own = rank * self.pieces(parts);
         match self.collective {
             Collective::Barrier => Alias::Apart,
             Collective::Broadcast | Collective::Reduce if rank != self.root => Alias::Apart,
@@ -319,8 +357,8 @@ impl Call {
             | Collective::Exscan
             | Collective::Alltoall => Alias::InputInOutput { first: 0 },
             Collective::Gather | Collective::Scatter if rank != self.root => Alias::Apart,
-            Collective::Gather | Collective::Allgather => Alias::InputInOutput { first: rank },
-            Collective::Scatter | Collective::ReduceScatter => Alias::OutputInInput { first: rank },
+            Collective::Gather | Collective::Allgather => Alias::InputInOutput { first: own },
+            Collective::Scatter | Collective::ReduceScatter => Alias::OutputInInput { first: own },
         }
     }
 }
@@ -339,27 +377,45 @@ mod tests {
 
     #[test]
     fn aliased_blocks_hold_the_same_unit() {
-        for collective in Collective::ALL {
+        let cut = |collective| [4, 5, 15].map(|parts| (collective, parts));
+        for (collective, parts) in Collective::ALL.into_iter().flat_map(cut) {
             let call = Call {
                 in_place: true,
                 root: 2,
                 ..Call::new(collective, 5)
             };
             for rank in 0..5 {
-                match call.alias(rank) {
+                let input = |block| call.input_unit(rank, block, parts);
+                let output = |block| call.output_unit(rank, block, parts);
+                match call.alias(rank, parts) {
                     Alias::Apart => {}
                     Alias::InputInOutput { first } => {
-                        (0..call.input_blocks(rank, 4)).for_each(|b| {
-                            let same =
-                                call.input_unit(rank, b) == call.output_unit(rank, first + b);
+                        for block in 0..call.input_blocks(rank, parts) {
+                            let same = input(block) == output(first + block);
                             assert!(same || collective == Collective::Alltoall);
-                        })
+                        }
                     }
                     Alias::OutputInInput { first } => {
-                        assert_eq!(call.output_unit(rank, 0), call.input_unit(rank, first));
+                        for block in 0..call.output_blocks(rank, parts) {
+                            assert_eq!(output(block), input(first + block));
+                        }
                     }
                 }
             }
         }
+    }
+
+    #[test]
+    fn pieces_of_blocks_are_numbered_block_by_block() {
+        let call = Call::new(Collective::Allgather, 3);
+        assert_eq!([1, 3, 6].map(|parts| call.pieces(parts)), [1, 1, 2]);
+        let inputs: std::vec::Vec<Unit> = (0..2).map(|b| call.input_unit(1, b, 6)).collect();
+        assert_eq!((call.input_blocks(1, 6), &inputs[..]), (2, &[2, 3][..]));
+        let outputs: std::vec::Vec<Unit> = (0..6).map(|b| call.output_unit(1, b, 6)).collect();
+        assert_eq!(outputs, [0, 1, 2, 3, 4, 5]);
+        // A pair has its pieces, too: from rank 2 to rank 0.
+        let call = Call::new(Collective::Alltoall, 3);
+        assert_eq!([0, 1].map(|b| call.input_unit(2, b, 6)), [12, 13]);
+        assert_eq!([4, 5].map(|b| call.output_unit(0, b, 6)), [12, 13]);
     }
 }

@@ -71,21 +71,21 @@ impl Memory {
 
     /// The spaces of a rank with its input.
     fn filled(&self, call: &Call, parts: u32, plan: &Plan, layout: &Layout) -> [Vec<Element>; 4] {
-        let rank = plan.rank;
+        let (rank, cut) = (plan.rank, (parts, call.pieces(parts)));
         let mut spaces = plan
             .space_bytes
             .map(|bytes| vec![Element::MAX; bytes / self.element_bytes]);
-        let (space, start) = match call.alias(rank) {
+        let (space, start) = match call.alias(rank, parts) {
             Alias::InputInOutput { first } => {
-                let unit = |block| call.output_unit(rank, block);
-                (Space::Output, offset_of(unit, parts, layout, first))
+                let unit = |block| call.output_unit(rank, block, parts);
+                (Space::Output, offset_of(unit, cut, layout, first))
             }
             Alias::Apart | Alias::OutputInInput { .. } => (Space::Input, 0),
         };
         let mut at = start;
         for block in 0..call.input_blocks(rank, parts) {
-            let unit = call.input_unit(rank, block);
-            for index in 0..layout.elements(unit, parts).unwrap_or(0) {
+            let unit = call.input_unit(rank, block, parts);
+            for index in 0..layout.elements(unit, parts, cut.1).unwrap_or(0) {
                 spaces[space.index()][at] = self.element(unit, index, (rank, rank + 1));
                 at += 1;
             }
@@ -213,17 +213,18 @@ impl Memory {
     /// The first element that is wrong, as a broken law.
     pub fn check(&self, call: &Call, parts: &[u32], layout: &Layout) -> Result<(), Failure> {
         for (rank, &parts) in (0..).zip(parts) {
-            let (space, mut at) = match call.alias(rank) {
+            let cut = (parts, call.pieces(parts));
+            let (space, mut at) = match call.alias(rank, parts) {
                 Alias::OutputInInput { first } => {
-                    let unit = |block| call.input_unit(rank, block);
-                    (Space::Input, offset_of(unit, parts, layout, first))
+                    let unit = |block| call.input_unit(rank, block, parts);
+                    (Space::Input, offset_of(unit, cut, layout, first))
                 }
                 Alias::Apart | Alias::InputInOutput { .. } => (Space::Output, 0),
             };
             for block in 0..call.output_blocks(rank, parts) {
-                let unit = call.output_unit(rank, block);
-                let elements = layout.elements(unit, parts).unwrap_or(0);
-                let Some(content) = call.after(rank, block) else {
+                let unit = call.output_unit(rank, block, parts);
+                let elements = layout.elements(unit, parts, cut.1).unwrap_or(0);
+                let Some(content) = call.after(rank, block, parts) else {
                     continue;
                 };
                 let ranks = content.contributions.unwrap_or((0, 0));
@@ -249,9 +250,14 @@ fn failure(law: Law, rank: u32, what: String) -> Failure {
 }
 
 /// The element at which block `first` of the larger of two aliased spaces starts.
-fn offset_of(unit: impl Fn(u32) -> Unit, parts: u32, layout: &Layout, first: u32) -> usize {
+fn offset_of(
+    unit: impl Fn(u32) -> Unit,
+    (parts, pieces): (u32, u32),
+    layout: &Layout,
+    first: u32,
+) -> usize {
     (0..first)
-        .map(|block| layout.elements(unit(block), parts).unwrap_or(0))
+        .map(|block| layout.elements(unit(block), parts, pieces).unwrap_or(0))
         .sum()
 }
 

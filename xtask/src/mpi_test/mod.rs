@@ -2,6 +2,7 @@
 
 mod answers;
 mod arguments;
+mod calibrate;
 mod corners;
 mod death;
 mod job;
@@ -193,6 +194,7 @@ fn others(
     if ranks.contains(&2) {
         failed += tools::failed(place, mpi)?;
         failed += unwaited::failed(place, mpi)?;
+        failed += calibrate::failed(place, mpi)?;
     }
     let Some(python) = python else {
         return Ok(failed);

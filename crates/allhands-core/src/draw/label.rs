@@ -25,8 +25,13 @@ fn letters(number: Unit) -> String {
     }
 }
 
-/// A unit: a letter for a part, `ij` for what rank i sends to rank j, or the number of a rank's block.
-pub(super) fn unit(call: &Call, unit: Unit) -> String {
+/// A unit: a letter for a part, `ij` for what rank i sends to rank j, or the number of a rank's block; behind it a small letter for the
+/// piece of a block that is cut in `pieces`.
+pub(super) fn unit(call: &Call, pieces: u32, unit: Unit) -> String {
+    if pieces > 1 {
+        let (block, piece) = (unit / Unit::from(pieces), unit % Unit::from(pieces));
+        return self::unit(call, 1, block) + &letters(piece).to_lowercase();
+    }
     let ranks = Unit::from(call.ranks);
     match call.collective {
         Collective::Alltoall if ranks <= 10 => format!("{}{}", unit / ranks, unit % ranks),
@@ -66,16 +71,21 @@ pub(super) fn ranks(ranges: &[(u32, u32)]) -> String {
 }
 
 /// A run of units of which the same ranks' contributions are combined, as (units, ranks): (`A-D`, `0-1`).
-pub(super) fn run(call: &Call, sets: &Sets, first: Value, last: Unit) -> (String, String) {
-    let mut units = unit(call, first.unit());
+pub(super) fn run(
+    (call, pieces): (&Call, u32),
+    sets: &Sets,
+    first: Value,
+    last: Unit,
+) -> (String, String) {
+    let mut units = unit(call, pieces, first.unit());
     if last != first.unit() {
-        units = format!("{units}-{}", unit(call, last));
+        units = format!("{units}-{}", unit(call, pieces, last));
     }
     (units, ranks(&sets.ranges(first)))
 }
 
 /// What a message carries: `01 03 05`, `0-3 6`, `A-D0-1`.
-pub(super) fn values(call: &Call, sets: &Sets, values: &[Value]) -> String {
+pub(super) fn values((call, pieces): (&Call, u32), sets: &Sets, values: &[Value]) -> String {
     if values.is_empty() {
         return String::from("signal");
     }
@@ -83,7 +93,7 @@ pub(super) fn values(call: &Call, sets: &Sets, values: &[Value]) -> String {
     sorted.sort_unstable();
     if call.collective == Collective::Alltoall {
         let named = sorted.iter().take(NAMED_PAIRS);
-        let mut all: Vec<String> = named.map(|v| unit(call, v.unit())).collect();
+        let mut all: Vec<String> = named.map(|v| unit(call, pieces, v.unit())).collect();
         if values.len() > NAMED_PAIRS {
             all.push(format!(".. ({} blocks)", values.len()));
         }
@@ -91,20 +101,21 @@ pub(super) fn values(call: &Call, sets: &Sets, values: &[Value]) -> String {
     }
     let same = |a: &Value, b: &Value| b.unit() == a.unit() + 1 && a.set() == b.set();
     let name = |of: &[Value]| {
-        let (units, ranks) = run(call, sets, of[0], of[of.len() - 1].unit());
+        let (units, ranks) = run((call, pieces), sets, of[0], of[of.len() - 1].unit());
         format!("{units}{ranks}")
     };
     let all: Vec<String> = sorted.chunk_by(same).map(name).collect();
     all.join(" ")
 }
 
-/// How much a message carries: `2 blocks`, or of a vector that is cut at will `3n/8`.
+/// How much a message carries: `2 blocks`, or `2 pieces` of blocks, or of a vector that is cut at will `3n/8`.
 pub(super) fn amount(call: &Call, parts: u32, blocks: u32) -> String {
     if blocks == 0 {
         return String::new();
     }
     if !call.collective.cuts_freely() {
-        return format!("{blocks} block{}", if blocks == 1 { "" } else { "s" });
+        let what = if call.pieces(parts) > 1 { "piece" } else { "block" };
+        return format!("{blocks} {what}{}", if blocks == 1 { "" } else { "s" });
     }
     let common = divisor(blocks, parts);
     match (blocks / common, parts / common) {

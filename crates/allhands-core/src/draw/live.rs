@@ -66,12 +66,12 @@ pub(super) fn written(schedule: &Schedule, item: u32) -> Vec<Place> {
 /// Whether what a block of a rank holds at the end of a round matters later.
 pub(super) fn lives(timeline: &Timeline, rank: u32, place: Place, round: u32) -> bool {
     let schedule = &timeline.schedules[rank as usize];
-    let place = home(&timeline.call, rank, place);
+    let place = home(&timeline.call, schedule, place);
     let among = |list: List, item: &Item| {
         let blocks = named(schedule, list, item);
         blocks
             .into_iter()
-            .any(|block| home(&timeline.call, rank, block) == place)
+            .any(|block| home(&timeline.call, schedule, block) == place)
     };
     let reads_it = |item: &Item| {
         let ops = &schedule.ops[item.ops()];
@@ -98,5 +98,5 @@ pub(super) fn lives(timeline: &Timeline, rank: u32, place: Place, round: u32) ->
         }
     }
     let outputs = timeline.call.output_blocks(rank, schedule.parts);
-    (0..outputs).any(|block| home(&timeline.call, rank, (Space::Output, block)) == place)
+    (0..outputs).any(|block| home(&timeline.call, schedule, (Space::Output, block)) == place)
 }

@@ -83,6 +83,11 @@ impl Teller<'_> {
         &self.timeline.call
     }
 
+    /// What names units: the call, and in how many pieces blocks are cut.
+    fn naming(&self) -> (&Call, u32) {
+        (self.call(), self.call().pieces(self.parts()))
+    }
+
     fn parts(&self) -> u32 {
         self.timeline.schedules.first().map_or(1, |s| s.parts)
     }
@@ -111,7 +116,7 @@ impl Teller<'_> {
             to: delivery.to,
             port: delivery.port,
             lane: self.lanes.of(delivery),
-            what: label::values(self.call(), &self.timeline.sets, &delivery.values),
+            what: label::values(self.naming(), &self.timeline.sets, &delivery.values),
             amount: label::amount(self.call(), self.parts(), blocks),
             combined: delivery.reduced,
         }
@@ -135,7 +140,7 @@ impl Teller<'_> {
     fn cell(&self, value: Value) -> Cell {
         let (part, ranks) = match value.is_none() {
             true => (String::new(), String::new()),
-            false => label::run(self.call(), &self.timeline.sets, value, value.unit()),
+            false => label::run(self.naming(), &self.timeline.sets, value, value.unit()),
         };
         Cell {
             text: format!("{part}{ranks}"),
@@ -244,7 +249,7 @@ impl Teller<'_> {
         let count = if call.collective.cuts_freely() {
             self.parts()
         } else {
-            call.ranks
+            call.ranks * call.pieces(self.parts())
         };
         let mut column = vec![Value::NONE; count as usize];
         for (place, value) in self.timeline.held(rank, round) {
@@ -262,7 +267,12 @@ impl Teller<'_> {
     /// What a rank of an alltoall holds: in row i what has come from rank i, in the other rows what is still to go, if
     /// possible in the row of the rank to which it goes.
     fn pairs_column(&self, rank: u32, round: u32) -> Vec<Value> {
-        let ranks = Unit::from(self.call().ranks);
+        let (call, pieces) = self.naming();
+        let (ranks, pieces) = (Unit::from(call.ranks), Unit::from(pieces));
+        // A row for each piece of each rank's block.
+        let row_of = |rank: Unit, value: &Value| (rank * pieces + value.unit() % pieces) as usize;
+        let source = |value: &Value| value.unit() / pieces / ranks;
+        let destination = |value: &Value| value.unit() / pieces % ranks;
         let held = self.timeline.held(rank, round);
         let live = held.filter(|(place, _)| live::lives(self.timeline, rank, *place, round));
         let mut values: Vec<Value> = live.map(|(_, value)| value).collect();
@@ -270,13 +280,13 @@ impl Teller<'_> {
         values.dedup();
         let (here, onward): (Vec<Value>, Vec<Value>) = values
             .into_iter()
-            .partition(|v| v.unit() % ranks == Unit::from(rank));
-        let mut column = vec![Value::NONE; ranks as usize];
+            .partition(|v| destination(v) == Unit::from(rank));
+        let mut column = vec![Value::NONE; (ranks * pieces) as usize];
         here.into_iter()
-            .for_each(|v| column[(v.unit() / ranks) as usize] = v);
+            .for_each(|v| column[row_of(source(&v), &v)] = v);
         let mut homeless = Vec::new();
         for value in onward {
-            let row = &mut column[(value.unit() % ranks) as usize];
+            let row = &mut column[row_of(destination(&value), &value)];
             if row.is_none() {
                 *row = value;
             } else {
@@ -370,11 +380,11 @@ impl Teller<'_> {
         for block in 0..call.output_blocks(rank, parts) {
             let row = match call.collective {
                 Collective::Alltoall => block as usize,
-                _ => call.output_unit(rank, block) as usize,
+                _ => call.output_unit(rank, block, parts) as usize,
             };
             column.resize(column.len().max(row + 1), Value::NONE);
             let place = (Space::Output, block);
-            column[row] = match call.after(rank, block) {
+            column[row] = match call.after(rank, block, parts) {
                 Some(_) => self.timeline.value(rank, place, u32::MAX, u32::MAX),
                 None => Value::NONE,
             };

@@ -55,7 +55,7 @@ impl Recorder<'_> {
         value: Value,
     ) {
         let items = self.items[rank as usize].len() as u32;
-        let place = home(self.call, rank, (space, block));
+        let place = home(self.call, &self.schedules[rank as usize], (space, block));
         let moment = Moment {
             round,
             items,
@@ -95,8 +95,8 @@ impl Observer for Recorder<'_> {
 }
 
 /// Where a block really lies when input and output share memory.
-pub(super) fn home(call: &Call, rank: u32, (space, block): Place) -> Place {
-    match (call.alias(rank), space) {
+pub(super) fn home(call: &Call, schedule: &Schedule, (space, block): Place) -> Place {
+    match (call.alias(schedule.rank, schedule.parts), space) {
         (Alias::InputInOutput { first }, Space::Input) => (Space::Output, first + block),
         (Alias::OutputInInput { first }, Space::Output) => (Space::Input, first + block),
         _ => (space, block),
@@ -161,12 +161,12 @@ impl Timeline {
         for schedule in &self.schedules {
             let rank = schedule.rank;
             for block in 0..self.call.input_blocks(rank, schedule.parts) {
-                let content = self.call.before(rank, block);
+                let content = self.call.before(rank, block, schedule.parts);
                 let value = match content.contributions {
                     None => Value::data(content.unit),
                     Some((start, end)) => self.sets.value(content.unit, start, end),
                 };
-                let (space, at) = home(&self.call, rank, (Space::Input, block));
+                let (space, at) = home(&self.call, schedule, (Space::Input, block));
                 let moment = Moment {
                     round: 0,
                     items: 0,
@@ -231,7 +231,7 @@ impl Timeline {
     }
 
     fn moment(&self, rank: u32, place: Place, round: u32, items: u32) -> Option<&Moment> {
-        let (space, block) = home(&self.call, rank, place);
+        let (space, block) = home(&self.call, &self.schedules[rank as usize], place);
         let moments = self.history.get(&(rank, space, block))?;
         let known = |m: &&Moment| m.round <= round && m.items <= items;
         moments.iter().rev().find(known)

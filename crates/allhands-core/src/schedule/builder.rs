@@ -66,12 +66,12 @@ impl Builder {
     fn stage_input(&mut self) {
         let (rank, call) = (self.schedule.rank, self.shape.call);
         let input = self.input();
-        let Alias::Apart = call.alias(rank) else {
-            let (first, modulo) = match call.input_blocks(rank, self.schedule.parts) {
-                0 => return,
-                1 => (call.input_unit(rank, 0) as u32, u32::MAX),
-                _ => (0, u32::MAX),
-            };
+        let Alias::Apart = call.alias(rank, self.schedule.parts) else {
+            if input.count() == 0 {
+                return;
+            }
+            let first = call.input_unit(rank, 0, self.schedule.parts) as u32;
+            let modulo = u32::MAX;
             let units = match call.collective {
                 crate::call::Collective::Alltoall => {
                     let ranks = call.ranks;
@@ -251,7 +251,7 @@ impl Builder {
     /// still lies there.
     pub fn copy(&mut self, from: impl BlockList, into: impl BlockList) {
         let (from, into) = (from, into);
-        let alias = self.shape.call.alias(self.rank());
+        let alias = self.shape.call.alias(self.rank(), self.parts());
         let there = |(a, b): (&Blocks, &Blocks)| {
             let staged = self.staged.filter(|_| self.repeated_steps.is_none());
             let staged = staged.is_some_and(|s| stage::lies_there(&self.schedule, s, alias, a, b));
@@ -343,7 +343,7 @@ impl Builder {
                 steps.retain(|&step| step as usize > start);
                 steps.dedup();
             }
-            let alias = self.shape.call.alias(self.rank());
+            let alias = self.shape.call.alias(self.rank(), self.parts());
             let item = repeat::item(&self.schedule, alias, [times, window], start..end, steps);
             self.schedule.strands[self.strand].items.push(item);
         }

@@ -63,14 +63,22 @@ impl Layout {
         }
     }
 
-    /// The elements of `unit` when vectors are cut in `parts`; `None` if this rank cannot know.
+    /// The elements of `unit` when vectors are cut in `parts`, or blocks in so many [`pieces`](crate::call::Call::pieces); `None` if this
+    /// rank cannot know.
     #[must_use]
-    pub fn elements(&self, unit: Unit, parts: u32) -> Option<usize> {
+    pub fn elements(&self, unit: Unit, parts: u32, pieces: u32) -> Option<usize> {
+        if pieces == 1 {
+            return self.whole(unit, parts);
+        }
+        let (block, piece) = (unit / Unit::from(pieces), unit % Unit::from(pieces));
+        let block = self.whole(block, parts / pieces)?;
+        Some(even_share(block, pieces, piece as usize))
+    }
+
+    /// The elements of a part, or of a whole block.
+    fn whole(&self, unit: Unit, parts: u32) -> Option<usize> {
         match self {
-            Layout::Even(total) => {
-                let unit = unit as usize;
-                Some(even_offset(*total, parts, unit + 1) - even_offset(*total, parts, unit))
-            }
+            Layout::Even(total) => Some(even_share(*total, parts, unit as usize)),
             Layout::Regular(block) => Some(*block),
             Layout::Blocks(counts) | Layout::Pairs(counts) => counts.get(unit as usize).copied(),
             Layout::Own { rank, elements } => (unit == Unit::from(*rank)).then_some(*elements),
@@ -93,17 +101,19 @@ impl Layout {
 }
 
 impl Layout {
-    /// The elements of the longest unit when vectors are cut in `parts`; `None` if this rank cannot know.
+    /// The elements of the longest unit when vectors are cut in `parts`, or blocks in so many [`pieces`](crate::call::Call::pieces);
+    /// `None` if this rank cannot know.
     #[must_use]
-    pub fn longest(&self, parts: u32) -> Option<usize> {
-        match self {
-            Layout::Even(total) => Some(total.div_ceil(parts as usize)),
+    pub fn longest(&self, parts: u32, pieces: u32) -> Option<usize> {
+        let longest = match self {
+            Layout::Even(total) => Some(total.div_ceil((parts / pieces) as usize)),
             Layout::Regular(block) => Some(*block),
             Layout::Blocks(counts) | Layout::Pairs(counts) => {
                 Some(counts.iter().copied().max().unwrap_or(0))
             }
             Layout::Own { .. } | Layout::Exchange { .. } | Layout::Passing { .. } => None,
-        }
+        };
+        longest.map(|elements| elements.div_ceil(pieces as usize))
     }
 }
 
@@ -127,6 +137,11 @@ pub(crate) fn even_offset(total: usize, parts: u32, part: usize) -> usize {
     part * (total / parts) + part.min(total % parts)
 }
 
+/// The elements of part `part` of a vector of `total` elements cut evenly in `parts`.
+fn even_share(total: usize, parts: u32, part: usize) -> usize {
+    even_offset(total, parts, part + 1) - even_offset(total, parts, part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,11 +151,36 @@ mod tests {
         for total in 0..40 {
             for parts in 1..17 {
                 let sizes: Vec<usize> = (0..parts)
-                    .map(|u| Layout::Even(total).elements(Unit::from(u), parts).unwrap())
+                    .map(|u| Layout::Even(total).elements(Unit::from(u), parts, 1).unwrap())
                     .collect();
                 assert_eq!(sizes.iter().sum::<usize>(), total);
                 assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
             }
         }
+    }
+
+    #[test]
+    fn pieces_of_a_block_are_even_and_make_up_the_block() {
+        // A vector of ten elements in four blocks: three, three, two, two; and blocks of lengths of their own.
+        let even = [[2, 1], [2, 1], [1, 1], [1, 1]];
+        let blocks = [[3, 2], [0, 0], [1, 0], [4, 4]];
+        let counts = blocks.map(|[one, other]| one + other);
+        for (layout, expected, longest) in [
+            (Layout::Even(10), even, 2),
+            (Layout::Blocks(counts.to_vec()), blocks, 4),
+            (Layout::Regular(5), [[3, 2]; 4], 3),
+        ] {
+            let found: Vec<usize> = (0..8)
+                .map(|unit| layout.elements(unit, 8, 2).expect("all are known"))
+                .collect();
+            assert_eq!(found, expected.concat(), "{layout:?}");
+            assert_eq!(layout.longest(8, 2), Some(longest), "{layout:?}");
+        }
+        let own = Layout::Own {
+            rank: 2,
+            elements: 5,
+        };
+        let known: Vec<_> = (3..7).map(|unit| own.elements(unit, 8, 2)).collect();
+        assert_eq!(known, [None, Some(3), Some(2), None]);
     }
 }

@@ -67,6 +67,8 @@ pub(super) struct Map {
     /// The length of each space.
     pub(super) bytes: [usize; 4],
     element_bytes: usize,
+    /// In how many pieces each block is cut.
+    pieces: u32,
 }
 
 impl Map {
@@ -81,15 +83,16 @@ impl Map {
         let mut map = Map {
             regions: before.regions,
             element_bytes,
+            pieces: call.pieces(s.parts),
             ..Map::default()
         };
         map.regions.clear();
         let rank = s.rank;
         let input = (call.input_blocks(rank, s.parts), &|b| {
-            call.input_unit(rank, b)
+            call.input_unit(rank, b, s.parts)
         });
         let output = (call.output_blocks(rank, s.parts), &|b| {
-            call.output_unit(rank, b)
+            call.output_unit(rank, b, s.parts)
         });
         map.place(Space::Input, 0, input.0, input.1, layout, s)?;
         map.place(Space::Output, 0, output.0, output.1, layout, s)?;
@@ -129,7 +132,7 @@ impl Map {
         let consecutive = unit(blocks - 1) == unit(0) + Unit::from(blocks) - 1
             && unit(blocks / 2) == unit(0) + Unit::from(blocks / 2);
         let (offsets, total) = match layout {
-            Layout::Even(total) if consecutive => {
+            Layout::Even(total) if consecutive && self.pieces == 1 => {
                 let (parts, first) = (s.parts as usize, unit(0) as usize);
                 let offset = |u| even_offset(*total, s.parts, u) * size;
                 let rule = Offsets::Rule {
@@ -139,13 +142,14 @@ impl Map {
                 };
                 (rule, offset(first + blocks as usize) - offset(first))
             }
-            Layout::Regular(block) => {
+            Layout::Regular(block) if block % self.pieces as usize == 0 => {
+                let unit_bytes = block / self.pieces as usize * size;
                 let rule = Offsets::Rule {
                     unit: 0,
-                    unit_bytes: block * size,
+                    unit_bytes,
                     longer: 0,
                 };
-                (rule, block * size * blocks as usize)
+                (rule, unit_bytes * blocks as usize)
             }
             _ => {
                 let mut offset = 0;
@@ -153,7 +157,7 @@ impl Map {
                 for block in 0..blocks {
                     table.push(offset);
                     let unit = unit(block);
-                    let elements = layout.elements(unit, s.parts);
+                    let elements = layout.elements(unit, s.parts, self.pieces);
                     offset +=
                         elements.ok_or(LowerError::UnknownSize { rank: s.rank, unit })? * size;
                 }
@@ -175,7 +179,7 @@ impl Map {
         s: &Schedule,
     ) -> Result<(), LowerError> {
         let (rank, unit) = (s.rank, Units::ANY);
-        let longest = layout.longest(s.parts);
+        let longest = layout.longest(s.parts, self.pieces);
         let longest = longest.ok_or(LowerError::UnknownSize { rank, unit })?;
         let unit_bytes = longest * self.element_bytes;
         let base = self.bytes[space.index()].next_multiple_of(REGION_ALIGN);
@@ -201,7 +205,7 @@ impl Map {
     }
 
     fn alias(&mut self, call: &Call, s: &Schedule) -> Result<(), LowerError> {
-        let (inner, host, first, blocks) = match call.alias(s.rank) {
+        let (inner, host, first, blocks) = match call.alias(s.rank, s.parts) {
             Alias::Apart => return Ok(()),
             Alias::InputInOutput { first } => (
                 Space::Input,

@@ -41,7 +41,8 @@ pub fn learned(
         (0..blocks).map(move |at| (first + at, units.unit(at)))
     };
     for (block, unit) in schedule.scratch.iter().flat_map(each) {
-        if own.elements(unit, schedule.parts).is_none() {
+        let pieces = call.pieces(schedule.parts);
+        if own.elements(unit, schedule.parts, pieces).is_none() {
             let place = map.extent(Space::Scratch, block, 1).offset;
             let unknown = LowerError::UnknownSize { rank: *rank, unit };
             passing.push((unit, count_at(place).ok_or(unknown)?));

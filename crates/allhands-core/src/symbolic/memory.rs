@@ -85,7 +85,7 @@ impl<'a> Memory<'a> {
         let mut memory = Memory {
             schedule,
             call,
-            alias: call.alias(rank),
+            alias: call.alias(rank, schedule.parts),
             values: counts.map(|n| vec![Value::NONE; n as usize]),
             touched: counts.map(|n| vec![Touched::default(); n as usize]),
         };

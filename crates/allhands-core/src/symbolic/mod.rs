@@ -162,8 +162,8 @@ impl Observer for Nobody {
 #[must_use]
 pub fn unit_of(schedule: &Schedule, call: &Call, space: Space, block: u32) -> Unit {
     let regions = match space {
-        Space::Input => return call.input_unit(schedule.rank, block),
-        Space::Output => return call.output_unit(schedule.rank, block),
+        Space::Input => return call.input_unit(schedule.rank, block, schedule.parts),
+        Space::Output => return call.output_unit(schedule.rank, block, schedule.parts),
         Space::Scratch => &schedule.scratch,
         Space::Window => &schedule.window,
     };

@@ -383,7 +383,7 @@ impl<'a> RankState<'a> {
     ) -> RankState<'a> {
         let (call, rank) = (world.call, schedule.rank);
         let memory = Memory::new(schedule, call, &mut |block| {
-            let content = call.before(rank, block);
+            let content = call.before(rank, block, schedule.parts);
             match content.contributions {
                 None => Value::data(content.unit),
                 Some((start, end)) => sets.value(content.unit, start, end),

@@ -1,17 +1,18 @@
 //! Lower bounds: what no algorithm can beat, beside what one was counted to cost.
 
-use crate::call::Collective;
+use crate::call::{Call, Collective};
 
-/// How many blocks make up the call's `bytes`: the whole vector where it is cut, one block a rank or pair otherwise.
+/// How many blocks, or pieces of one, make up the call's `bytes`: the whole vector where it is cut, one block a rank or pair otherwise.
 #[must_use]
-pub fn blocks_of_bytes(collective: Collective, parts: u32, ranks: u32) -> u32 {
-    match collective {
+pub fn blocks_of_bytes(call: &Call, parts: u32) -> u32 {
+    let pieces = call.pieces(parts);
+    match call.collective {
         Collective::Barrier
         | Collective::Scatter
         | Collective::Gather
         | Collective::Allgather
-        | Collective::Alltoall => 1,
-        Collective::ReduceScatter => ranks,
+        | Collective::Alltoall => pieces,
+        Collective::ReduceScatter => call.ranks * pieces,
         Collective::Broadcast
         | Collective::Reduce
         | Collective::Allreduce

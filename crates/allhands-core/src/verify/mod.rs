@@ -233,7 +233,7 @@ fn turns_into(
 /// Whether some rank's spaces share memory in place and the algorithm relies on that being harmless.
 fn aliases_without_staging(algorithm: &Algorithm, in_place: &Shape) -> bool {
     algorithm.in_place == InPlace::Natural
-        && (0..in_place.ranks()).any(|rank| in_place.call.alias(rank) != Alias::Apart)
+        && (0..in_place.ranks()).any(|rank| in_place.call.alias(rank, 1) != Alias::Apart)
 }
 
 /// All laws and claims for one placement of input and output.
@@ -359,11 +359,7 @@ pub fn check_claims(claims: &Claims, counted: &Outcome) -> Result<(), Failure> {
 }
 
 fn report(algorithm: &Algorithm, shape: &Shape, counted: &Outcome, claims: &Claims) -> Report {
-    let blocks = bound::blocks_of_bytes(
-        algorithm.collective,
-        (algorithm.parts)(shape),
-        shape.ranks(),
-    );
+    let blocks = bound::blocks_of_bytes(&shape.call, (algorithm.parts)(shape));
     // A packet may leave copies on a whole line of a torus.
     let copies = |torus: Torus| torus.extents().into_iter().max().unwrap_or(1) - 1;
     let ports = claims.ports.max(1) * shape.torus.map_or(1, copies).max(1);

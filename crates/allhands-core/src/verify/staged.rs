@@ -27,7 +27,7 @@ pub fn is_staged(apart: &Schedule, staged: &Schedule, call: &Call) -> bool {
         return false;
     }
     steps.remove(0);
-    let home = |blocks: &Blocks| blocks.home(call.alias(rank));
+    let home = |blocks: &Blocks| blocks.home(call.alias(rank, apart.parts));
     let puts_back = |op: &&Op| {
         let (from, into) = (apart.list(op.from), apart.list(op.into));
         op.kind == OpKind::Copy && from.iter().map(home).eq(into.iter().map(home))
@@ -66,7 +66,7 @@ fn sized(apart: &Schedule, staged: &Schedule, call: &Call, count: u32) -> bool {
         s.first == a.first + count && s.units == a.units && s.blocks == a.blocks
     };
     stage.blocks == count
-        && (0..count).all(|b| stage.units.unit(b) == call.input_unit(apart.rank, b))
+        && (0..count).all(|b| stage.units.unit(b) == call.input_unit(apart.rank, b, apart.parts))
         && regions.len() == apart.scratch.len()
         && regions.iter().zip(&apart.scratch).all(same)
 }

@@ -100,14 +100,17 @@ fn same_task(
                 _ => false,
             }
     };
-    let befores = |at| same(call.before(one.rank, at), other_call.before(other.rank, at));
-    let afters = |at| match (call.after(one.rank, at), other_call.after(other.rank, at)) {
+    let before = |call: &Call, of: &Schedule, at| call.before(of.rank, at, of.parts);
+    let after = |call: &Call, of: &Schedule, at| call.after(of.rank, at, of.parts);
+    let befores = |at| same(before(call, one, at), before(other_call, other, at));
+    let afters = |at| match (after(call, one, at), after(other_call, other, at)) {
         (None, None) => true,
         (Some(one), Some(other)) => same(one, other),
         _ => false,
     };
-    let unit = |call: &Call, of: &Schedule, at| call.output_unit(of.rank, at);
-    let aliases: [Alias; 2] = [call.alias(one.rank), other_call.alias(other.rank)];
+    let unit = |call: &Call, of: &Schedule, at| call.output_unit(of.rank, at, of.parts);
+    let alias = |call: &Call, of: &Schedule| call.alias(of.rank, of.parts);
+    let aliases: [Alias; 2] = [alias(call, one), alias(other_call, other)];
     [inputs, outputs] == counts(other_call, other)
         && aliases[0] == aliases[1]
         && (0..inputs).all(befores)

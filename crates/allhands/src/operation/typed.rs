@@ -413,7 +413,7 @@ impl<'a> Operation<'a> {
         // A sum that wraps could be the length of a buffer.
         let total = |blocks: u32, unit: &dyn Fn(u32) -> u64| -> usize {
             (0..blocks)
-                .map(|b| layout.elements(unit(b), blocks.max(1)).unwrap_or(0))
+                .map(|b| layout.elements(unit(b), blocks.max(1), 1).unwrap_or(0))
                 .fold(0, usize::saturating_add)
         };
         let vector = matches!(layout, Layout::Even(_));
@@ -433,7 +433,7 @@ impl<'a> Operation<'a> {
         ];
         for (what, got, blocks, is_input) in sides {
             // In place only the larger of two spaces that share memory has a length to check.
-            let inner = match call.alias(rank) {
+            let inner = match call.alias(rank, 1) {
                 Alias::Apart => false,
                 Alias::InputInOutput { .. } => is_input,
                 Alias::OutputInInput { .. } => !is_input,
@@ -444,8 +444,8 @@ impl<'a> Operation<'a> {
             let expected = match (vector, blocks, layout) {
                 (true, 0, _) => 0,
                 (true, _, Layout::Even(n)) => *n,
-                _ if is_input => total(blocks, &|b| call.input_unit(rank, b)),
-                _ => total(blocks, &|b| call.output_unit(rank, b)),
+                _ if is_input => total(blocks, &|b| call.input_unit(rank, b, 1)),
+                _ => total(blocks, &|b| call.output_unit(rank, b, 1)),
             };
             if got != expected {
                 let collective = self.collective;

@@ -3,6 +3,7 @@
 use super::spread::Spread;
 use super::starts::{Starts, now_ns};
 use super::thinned::thinned;
+pub use super::workload::By;
 use super::workload::Workload;
 use crate::interrupt;
 use allhands::operation::Operation;
@@ -226,15 +227,6 @@ pub fn measure(cell: &Cell, budget: (Duration, Least)) -> Record {
     record(cell, samples, "threads")
 }
 
-/// Who serves calls that are measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
-    /// The cell's algorithm.
-    Name,
-    /// What the communicator's policy chooses; the cell's algorithm only says which collective it is.
-    Policy,
-}
-
 /// Measures a cell for about `budget` among processes, each of which calls this; what rank 0 gets is of all.
 pub fn measure_among(cell: &Cell, among: &mut Among, budget: (Duration, Least)) -> Record {
     measure_calls((std::slice::from_ref(cell), By::Name), among, budget)
@@ -401,13 +393,16 @@ fn iterate(
                 .zip(&names)
                 .map(|(operation, name)| operation.algorithm(name))
                 .collect(),
-            By::Policy => filled.collect(),
+            By::Policy | By::PolicyAndReduction => filled.collect(),
         };
         let Some(start) = starts.next(comm, goes_on(iteration, samples.ns.len()))? else {
             break;
         };
         for operation in operations {
             comm.run(operation)?;
+        }
+        if by == By::PolicyAndReduction {
+            workloads.iter_mut().for_each(Workload::combine_own);
         }
         let end = now_ns();
         if starts.ended(comm)? {

@@ -15,7 +15,7 @@ mod report;
 mod rounds;
 pub(super) mod rows;
 pub(super) mod spread;
-mod starts;
+pub mod starts;
 pub(super) mod team;
 mod thinned;
 mod workload;

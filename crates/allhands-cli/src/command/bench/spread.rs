@@ -67,7 +67,7 @@ impl Spread {
         let ranks = u64::from(call.ranks);
         let even = || {
             Layout::Even(elements)
-                .elements(unit, call.ranks)
+                .elements(unit, call.ranks, 1)
                 .unwrap_or(0)
         };
         let base = match call.collective {

@@ -3,8 +3,20 @@
 use super::cell::Cell;
 use super::spread::Spread;
 use allhands::Sum;
+use allhands::kernel;
 use allhands::operation::{self, Operation};
 use allhands_core::call::{Call, Collective};
+
+/// Who serves calls that are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The cell's algorithm.
+    Name,
+    /// What the communicator's policy chooses; the cell's algorithm only says which collective it is.
+    Policy,
+    /// The same, and then each rank combines its own input with what has come out.
+    PolicyAndReduction,
+}
 
 /// One rank's buffers.
 pub struct Workload {
@@ -15,6 +27,8 @@ pub struct Workload {
     spread: Spread,
     input: Vec<u64>,
     output: Vec<u64>,
+    /// What the rank itself makes of both.
+    combined: Vec<u64>,
 }
 
 /// The input's element `index` of `unit` on `rank` in an iteration; sums of these have a closed form.
@@ -51,12 +65,13 @@ impl Workload {
             spread: cell.spread,
             input: Vec::new(),
             output: Vec::new(),
+            combined: Vec::new(),
         };
         let length = |blocks: u32, unit: &dyn Fn(u32) -> u64| -> usize {
             (0..blocks).map(|b| workload.unit_elements(unit(b))).sum()
         };
-        let input = length(call.input_blocks(rank, 1), &|b| call.input_unit(rank, b));
-        let output = length(call.output_blocks(rank, 1), &|b| call.output_unit(rank, b));
+        let input = length(call.input_blocks(rank, 1), &|b| call.input_unit(rank, b, 1));
+        let output = length(call.output_blocks(rank, 1), &|b| call.output_unit(rank, b, 1));
         workload.input = vec![0; input];
         workload.output = vec![0; output];
         workload
@@ -81,7 +96,7 @@ impl Workload {
         let (call, rank) = (self.call, self.rank);
         let mut at = 0;
         for block in 0..call.input_blocks(rank, 1) {
-            let unit = call.input_unit(rank, block);
+            let unit = call.input_unit(rank, block, 1);
             let elements = self.unit_elements(unit);
             for (index, element) in self.input[at..at + elements].iter_mut().enumerate() {
                 *element = value(u64::from(rank), unit, index as u64, iteration);
@@ -128,14 +143,22 @@ impl Workload {
         }
     }
 
+    /// Combines the input with the output, where both have as many elements.
+    pub fn combine_own(&mut self) {
+        if self.input.len() == self.output.len() {
+            self.combined.resize(self.output.len(), 0);
+            kernel::combine(&Sum, &self.output, &self.input, &mut self.combined);
+        }
+    }
+
     /// What is wrong with the output, if anything is, of what is looked at.
     pub fn wrong(&self, iteration: u64) -> Option<String> {
         let (call, rank) = (self.call, self.rank);
         let mut at = 0;
         for block in 0..call.output_blocks(rank, 1) {
-            let unit = call.output_unit(rank, block);
+            let unit = call.output_unit(rank, block, 1);
             let elements = self.unit_elements(unit);
-            let Some(content) = call.after(rank, block) else {
+            let Some(content) = call.after(rank, block, 1) else {
                 continue;
             };
             // Where nothing is reduced, the unit's source is the rank that has it as input.

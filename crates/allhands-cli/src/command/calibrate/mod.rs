@@ -5,6 +5,7 @@ mod budget;
 mod file;
 mod intervals;
 mod measure;
+mod mpi;
 mod operators;
 mod point;
 mod reach;
@@ -53,7 +54,8 @@ use std::time::{Duration, Instant};
 /// What every operator takes on elements of each type is in the table [network.alone.operators], by which predict --operator goes.
 ///
 /// Ranks are processes that share memory (--transport shm, two if nothing is said), or are on hosts, or on pretended
-/// ones, as for `allhands bench`. With --machine it is the machine of a simulation that is measured.
+/// ones, as for `allhands bench`. With --machine it is the machine of a simulation that is measured. With --mpi they are what an MPI's
+/// launcher starts, and messages are that MPI's, also those of ranks that share a host: the file says what it makes of both.
 ///
 /// Exit status 2 when the arguments are wrong, or ranks fail.
 ///
@@ -61,6 +63,7 @@ use std::time::{Duration, Instant};
 ///   allhands calibrate --transport shm -n 2 -o machine.toml
 ///   allhands calibrate --transport tcp --hosts a,b,c,d --time 60 -o cluster.toml
 ///   allhands calibrate --machine loggp -n 8 -o again.toml
+///   allhands calibrate --mpi -o mpich.toml -- mpiexec -n 4
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -78,6 +81,9 @@ pub struct Arguments {
     /// Where the file goes [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE.toml")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    mpi: mpi::Options,
 }
 
 /// Of how many places in memory each question is asked.
@@ -90,14 +96,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         "--time {}: how many seconds there are, more than 0",
         arguments.time
     );
+    if arguments.mpi.mpi_rank {
+        return mpi::as_rank(arguments).map(|()| ExitCode::SUCCESS);
+    }
     if let Some(path) = &arguments.output
-        && !processes::is_rank().unwrap_or(false)
+        && (arguments.mpi.mpi || !processes::is_rank().unwrap_or(false))
     {
         // Ranks would get in one another's way.
         output::check_file(path)?;
     }
     let text = match &arguments.machine {
         Some(name) => simulated(arguments, name)?,
+        None if arguments.mpi.mpi => mpi::launched(arguments)?,
         None => match real(arguments)? {
             Some(text) => text,
             None => return Ok(ExitCode::SUCCESS),
@@ -157,13 +167,8 @@ fn real(arguments: &Arguments) -> anyhow::Result<Option<String>> {
         if is_first {
             operators::add(&mut findings.alone);
         }
-        if let (Some((bytes, seconds)), true) = (findings.cut, is_first) {
-            eprintln!(
-                "allhands: in {:.0} s messages of up to {} bytes were measured, each at least three times: all lengths, to 1M, would need about --time {:.0}",
-                arguments.time,
-                crate::sizes::say(bytes as usize),
-                seconds
-            );
+        if is_first {
+            say_what_was_cut(&findings, arguments.time);
         }
         let mut text = file::text(&findings, &what, ranks)?;
         if network.is_none()
@@ -193,6 +198,16 @@ fn real(arguments: &Arguments) -> anyhow::Result<Option<String>> {
     let status = child.wait()?;
     ensure!(status.success(), "the ranks failed: {status}");
     Ok(Some(text))
+}
+
+/// Says for which messages there was no time, and how much would do, if that is so.
+fn say_what_was_cut(findings: &Findings, seconds: f64) {
+    if let Some((bytes, wanted)) = findings.cut {
+        eprintln!(
+            "allhands: in {seconds:.0} s messages of up to {} bytes were measured, each at least three times: all lengths, to 1M, would need about --time {wanted:.0}",
+            crate::sizes::say(bytes as usize),
+        );
+    }
 }
 
 fn measured(bed: &mut dyn Bed) -> anyhow::Result<Findings> {

@@ -12,6 +12,8 @@ pub struct Guideline {
     pub bytes: usize,
     pub left: Calls,
     pub right: Calls,
+    /// Whether each rank then combines its own vector with what the right side has given it.
+    pub reduces: bool,
 }
 
 impl Guideline {
@@ -52,8 +54,8 @@ use Collective::{
 };
 use Size::{All, Part, Same};
 
-/// The patterns of PGMPI, as far as they are regular and of calls alone: scan by exscan and a reduction of each rank is not. Those of
-/// barrier and of exscan, which needs no more than scan, are ours.
+/// The patterns of PGMPI, as far as they are regular and of calls alone. Those of barrier and of exscan, which needs no more than scan,
+/// are ours.
 const PATTERNS: &[(Collective, &[(Collective, Size)])] = &[
     (Allgather, &[(Gather, Same), (Broadcast, All)]),
     (Allgather, &[(Allreduce, All)]),
@@ -96,7 +98,17 @@ pub fn all(collectives: &[Collective], sizes: &[usize], ranks: u32) -> Vec<Guide
                     .iter()
                     .map(|(call, size)| (*call, size.of(bytes, ranks)))
                     .collect(),
+                reduces: false,
             }
+        }));
+    }
+    if collectives.contains(&Scan) {
+        all.extend(sizes.iter().map(|&bytes| Guideline {
+            name: "scan <= exscan + reduction".to_string(),
+            bytes,
+            left: vec![(Scan, bytes)],
+            right: vec![(Exscan, bytes)],
+            reduces: true,
         }));
     }
     let mut rising = sizes.to_vec();
@@ -112,6 +124,7 @@ pub fn all(collectives: &[Collective], sizes: &[usize], ranks: u32) -> Vec<Guide
                 bytes: pair[0],
                 left: vec![(collective, pair[0])],
                 right: vec![(collective, pair[1])],
+                reduces: false,
             });
         }
         for &bytes in rising.iter().filter(|bytes| **bytes >= 2 * ELEMENT_BYTES) {
@@ -124,6 +137,7 @@ pub fn all(collectives: &[Collective], sizes: &[usize], ranks: u32) -> Vec<Guide
                 bytes,
                 left: vec![(collective, bytes)],
                 right: vec![half; 2],
+                reduces: false,
             });
         }
     }
@@ -159,6 +173,11 @@ mod tests {
             ]
         );
         assert_eq!(of("barrier <= allreduce"), [vec![(Allreduce, 8)]]);
+        let by_exscan = all.iter().filter(|guideline| guideline.reduces);
+        let by_exscan: Vec<_> = by_exscan.map(|one| (&one.left, &one.right)).collect();
+        let sides = |bytes| (vec![(Scan, bytes)], vec![(Exscan, bytes)]);
+        let expected = [sides(8), sides(1024)];
+        assert!(by_exscan.into_iter().eq(expected.iter().map(|(left, right)| (left, right))));
         let halves = of("split-robustness");
         assert_eq!(
             halves.len(),

@@ -66,10 +66,14 @@ pub fn all(
 fn measured(guideline: &Guideline, among: &mut Among, budget: Duration) -> anyhow::Result<Record> {
     let ranks = among.comm.size() as u32;
     let is_more = |ratio: &Ratio| ratio.mean > MORE && ratio.least > 1.0;
+    let right = match guideline.reduces {
+        true => By::PolicyAndReduction,
+        false => By::Policy,
+    };
     let sides = || -> anyhow::Result<[Runner; 2]> {
         Ok([
-            runner(&guideline.left, ranks)?,
-            runner(&guideline.right, ranks)?,
+            runner(&guideline.left, ranks, By::Policy)?,
+            runner(&guideline.right, ranks, right)?,
         ])
     };
     let (mut runners, mut ratio) = both(sides()?, among, budget)?;
@@ -91,7 +95,10 @@ fn measured(guideline: &Guideline, among: &mut Among, budget: Duration) -> anyho
         ranks,
         bytes: guideline.bytes,
         left: said(&guideline.left),
-        right: said(&guideline.right),
+        right: match guideline.reduces {
+            true => said(&guideline.right) + " + reduction",
+            false => said(&guideline.right),
+        },
         left_us: runners[0].us(0, 1),
         right_us: runners[1].us(0, 1),
         ratio: ratio.mean,
@@ -127,7 +134,7 @@ fn pairs([left, right]: &[Runner; 2]) -> impl Iterator<Item = (f64, f64)> {
 }
 
 /// What makes these calls, by whatever is chosen for them.
-fn runner(calls: &Calls, ranks: u32) -> anyhow::Result<Runner> {
+fn runner(calls: &Calls, ranks: u32, by: By) -> anyhow::Result<Runner> {
     let cell = |(collective, bytes): &(Collective, usize)| {
         let any = algorithm::of(*collective).next();
         let any = any.with_context(|| format!("no algorithm for {collective}"))?;
@@ -141,5 +148,5 @@ fn runner(calls: &Calls, ranks: u32) -> anyhow::Result<Runner> {
         .iter()
         .map(cell)
         .collect::<anyhow::Result<Vec<Cell>>>();
-    Ok(Runner::new(cells?, By::Policy))
+    Ok(Runner::new(cells?, by))
 }

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 /// Measure whether calls keep the performance guidelines: none takes longer than others that do its work
 ///
-/// A collective's work can be done by others: allreduce by reduce and broadcast, allgather by alltoall. What is chosen for it should never
-/// take longer (the patterns of PGMPI: Hunold and Carpen-Amarie 2018, after Träff, Gropp, Thakur 2010). Nor should a call take longer than
+/// A collective's work can be done by others: allreduce by reduce and broadcast, allgather by alltoall, scan by exscan and a reduction that
+/// each rank makes by itself. What is chosen for it should never take longer (the patterns of PGMPI: Hunold and Carpen-Amarie 2018, after Träff, Gropp, Thakur 2010). Nor should a call take longer than
 /// one with more bytes (monotony), or than two with half as many (split-robustness). Every call is served as if no algorithm were named.
 ///
 /// Both sides are measured by turns, from a common start to the last end: twice a call each, and longer unless the left side is faster by far. A guideline is violated where the left side takes 5 % longer

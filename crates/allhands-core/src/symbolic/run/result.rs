@@ -82,7 +82,7 @@ impl Runner<'_, '_> {
             }
         }
         for block in 0..call.output_blocks(rank, schedule.parts) {
-            let Some(content) = call.after(rank, block) else {
+            let Some(content) = call.after(rank, block, schedule.parts) else {
                 continue;
             };
             let expected = match content.contributions {

@@ -5,7 +5,7 @@ mod evaluate;
 mod files;
 mod intel;
 mod kind;
-mod launch;
+pub mod launch;
 mod mpich;
 mod openmpi;
 pub mod rank;

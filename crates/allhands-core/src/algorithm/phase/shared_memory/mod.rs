@@ -2,5 +2,6 @@
 
 pub mod chain;
 pub mod combine;
+pub mod pieces;
 pub mod readers;
 pub mod window;

@@ -171,7 +171,8 @@ pub struct Library {
     pub ranks: usize,
     pub world: Handle,
     functions: Functions,
-    byte: Handle,
+    /// The type of a byte.
+    pub byte: Handle,
     double: Handle,
     sum: Handle,
 }

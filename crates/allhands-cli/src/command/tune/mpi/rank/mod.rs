@@ -3,7 +3,7 @@
 mod buffers;
 mod conductor;
 mod forcing;
-mod library;
+pub mod library;
 mod race;
 mod tool;
 
@@ -165,7 +165,7 @@ fn contests(arguments: &Arguments, kinds: &[Kind], conductor: &Conductor<'_>) ->
 }
 
 /// How many hosts there are, and which ranks are on rank 0's; the latter is known to rank 0 alone.
-fn hosts(library: &Library, control: Handle) -> anyhow::Result<(usize, Vec<bool>)> {
+pub fn hosts(library: &Library, control: Handle) -> anyhow::Result<(usize, Vec<bool>)> {
     let own = [host()];
     let mut answer = [0];
     if library.rank > 0 {

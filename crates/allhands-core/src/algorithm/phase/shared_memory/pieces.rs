@@ -1,0 +1,53 @@
+//! Pieces: blocks that go through a short window one piece behind the other, while two places for a piece take turns.
+//!
+//! A window as long as all blocks is in nobody's cache when it is read. One with two places for pieces of them is, however long the blocks
+//! are, and while one place is read the other one is filled.
+//!
+//! ```text
+//! segments=4      piece     0    1    2    3
+//!                 place     a    b    a    b
+//! ```
+//!
+//! Our own arrangement of the windows of Q 4.2.
+
+use crate::algorithm::{Key, Values};
+use crate::schedule::{Blocks, Builder, Shape};
+use core::ops::Range;
+
+/// In how many pieces blocks go through windows.
+pub const SEGMENTS: Key = Key {
+    values: Values::Range { min: 1, max: 256 },
+    default: 1,
+    about: "pieces of each block, which go through the window one behind the other",
+    ..Key::SEGMENTS
+};
+
+/// The parts in which all blocks are cut.
+pub fn parts(shape: &Shape) -> u32 {
+    shape.ranks() * shape.get(SEGMENTS.name)
+}
+
+/// How many places for pieces a window has.
+#[must_use]
+pub fn places(b: &Builder) -> u32 {
+    b.get(SEGMENTS.name).min(2)
+}
+
+/// Piece `segment` of each of the blocks `range` of `of`, which hold all pieces of a block side by side.
+#[must_use]
+pub fn piece(b: &Builder, segment: u32, of: Blocks, range: Range<u32>) -> Blocks {
+    let (segments, count) = (b.get(SEGMENTS.name), range.end - range.start);
+    match segments {
+        1 => of.slice(range.start, count),
+        _ => {
+            let first = of.first + range.start * segments + segment;
+            Blocks::strided(of.space, first, 1, segments as i32, count)
+        }
+    }
+}
+
+/// The ranks before `own`, and those behind it.
+#[must_use]
+pub fn all_but(b: &Builder, own: u32) -> [Range<u32>; 2] {
+    [0..own, own + 1..b.ranks()]
+}
