@@ -58,7 +58,15 @@ pub(super) fn failed(place: &Place<'_>, mpi: &Mpi) -> Result<usize, Error> {
         Err(error) => findings.push(format!("{}: {error}", file.display())),
     }
     let mut predict = Command::new(&program);
-    predict.args(["predict", "allreduce", "-n", "2", "--bytes", "8,1K", "--machine"]);
+    predict.args([
+        "predict",
+        "allreduce",
+        "-n",
+        "2",
+        "--bytes",
+        "8,1K",
+        "--machine",
+    ]);
     match predict.arg(&file).output() {
         Ok(said) if said.status.success() => {
             let said = String::from_utf8_lossy(&said.stdout).into_owned();

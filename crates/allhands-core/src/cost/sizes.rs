@@ -44,7 +44,9 @@ impl Sizes<'_> {
             Sizes::Laid {
                 layout: Layout::Regular(block),
                 element_bytes,
-            } if call.pieces(schedule.parts) == 1 => Ok(u64::from(schedule.count(list)) * (block * element_bytes) as u64),
+            } if call.pieces(schedule.parts) == 1 => {
+                Ok(u64::from(schedule.count(list)) * (block * element_bytes) as u64)
+            }
             Sizes::Laid {
                 layout,
                 element_bytes,
@@ -53,7 +55,8 @@ impl Sizes<'_> {
                 for set in schedule.list(list) {
                     for block in set.each(iteration) {
                         let unit = unit_of(schedule, call, set.space, block);
-                        let elements = layout.elements(unit, schedule.parts, call.pieces(schedule.parts));
+                        let elements =
+                            layout.elements(unit, schedule.parts, call.pieces(schedule.parts));
                         total += elements.ok_or(WalkError::UnknownSize {
                             rank: schedule.rank,
                             unit,

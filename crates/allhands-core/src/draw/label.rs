@@ -114,7 +114,11 @@ pub(super) fn amount(call: &Call, parts: u32, blocks: u32) -> String {
         return String::new();
     }
     if !call.collective.cuts_freely() {
-        let what = if call.pieces(parts) > 1 { "piece" } else { "block" };
+        let what = if call.pieces(parts) > 1 {
+            "piece"
+        } else {
+            "block"
+        };
         return format!("{blocks} {what}{}", if blocks == 1 { "" } else { "s" });
     }
     let common = divisor(blocks, parts);

@@ -151,7 +151,11 @@ mod tests {
         for total in 0..40 {
             for parts in 1..17 {
                 let sizes: Vec<usize> = (0..parts)
-                    .map(|u| Layout::Even(total).elements(Unit::from(u), parts, 1).unwrap())
+                    .map(|u| {
+                        Layout::Even(total)
+                            .elements(Unit::from(u), parts, 1)
+                            .unwrap()
+                    })
                     .collect();
                 assert_eq!(sizes.iter().sum::<usize>(), total);
                 assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);

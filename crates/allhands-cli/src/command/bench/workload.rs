@@ -71,7 +71,9 @@ impl Workload {
             (0..blocks).map(|b| workload.unit_elements(unit(b))).sum()
         };
         let input = length(call.input_blocks(rank, 1), &|b| call.input_unit(rank, b, 1));
-        let output = length(call.output_blocks(rank, 1), &|b| call.output_unit(rank, b, 1));
+        let output = length(call.output_blocks(rank, 1), &|b| {
+            call.output_unit(rank, b, 1)
+        });
         workload.input = vec![0; input];
         workload.output = vec![0; output];
         workload

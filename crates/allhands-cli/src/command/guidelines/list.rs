@@ -177,7 +177,11 @@ mod tests {
         let by_exscan: Vec<_> = by_exscan.map(|one| (&one.left, &one.right)).collect();
         let sides = |bytes| (vec![(Scan, bytes)], vec![(Exscan, bytes)]);
         let expected = [sides(8), sides(1024)];
-        assert!(by_exscan.into_iter().eq(expected.iter().map(|(left, right)| (left, right))));
+        assert!(
+            by_exscan
+                .into_iter()
+                .eq(expected.iter().map(|(left, right)| (left, right)))
+        );
         let halves = of("split-robustness");
         assert_eq!(
             halves.len(),

@@ -38,8 +38,12 @@ fn build(b: &mut Builder) {
     for segment in 0..b.get("segments") {
         let place = window.slice(segment % places * p, p);
         let piece = |b: &Builder, of, ranks| pieces::piece(b, segment, of, ranks);
-        let own = pieces::all_but(b, rank)
-            .map(|to| (piece(b, input, to.clone()), place.slice(to.start, to.len() as u32)));
+        let own = pieces::all_but(b, rank).map(|to| {
+            (
+                piece(b, input, to.clone()),
+                place.slice(to.start, to.len() as u32),
+            )
+        });
         turns.fill(b, &own);
         let [from, into] = [input, output].map(|of| piece(b, of, rank..rank + 1));
         b.copy(from, into);

@@ -22,7 +22,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
         default: 1,
         ..Key::SEGMENTS
     }],
-    settings: &["", "segments=4", "segments=31"],
+    settings: &["", "segments=4", "segments=8", "segments=31"],
     in_place: InPlace::Staged,
     parts: |shape| shape.get("segments"),
     build,

@@ -155,7 +155,12 @@ fn parse_rank(
                 schedule.flags += 1;
                 schedule.credits.push(lexer.named("credits", MOST_BLOCKS)?);
             }
-            "strand" => parse_strand(lexer, call.alias(rank, schedule.parts), &mut schedule, &mut places)?,
+            "strand" => parse_strand(
+                lexer,
+                call.alias(rank, schedule.parts),
+                &mut schedule,
+                &mut places,
+            )?,
             "}" => break,
             _ => return Err(lexer.unexpected(word, "scratch, window, flag, strand or '}'")),
         }

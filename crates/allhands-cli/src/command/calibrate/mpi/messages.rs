@@ -13,15 +13,8 @@ type Request = usize;
 #[repr(C, align(16))]
 struct Status([u8; 64]);
 
-type Isend = unsafe extern "C" fn(
-    *const c_void,
-    c_int,
-    Handle,
-    c_int,
-    c_int,
-    Handle,
-    *mut Request,
-) -> c_int;
+type Isend =
+    unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Request) -> c_int;
 type Irecv =
     unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Request) -> c_int;
 type Test = unsafe extern "C" fn(*mut Request, *mut c_int, *mut Status) -> c_int;
@@ -99,7 +92,13 @@ impl Messages {
         };
         let (mut has_ended, mut status) = (0, Status([0; 64]));
         // SAFETY: a request that the MPI has begun and not ended, with a number and a status of any ABI to write to.
-        let code = unsafe { test(&raw mut message.request, &raw mut has_ended, &raw mut status) };
+        let code = unsafe {
+            test(
+                &raw mut message.request,
+                &raw mut has_ended,
+                &raw mut status,
+            )
+        };
         succeeded("MPI_Test", code)?;
         if has_ended == 0 {
             return Ok(());

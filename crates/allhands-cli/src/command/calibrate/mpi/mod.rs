@@ -74,9 +74,7 @@ pub fn launched(arguments: &Arguments) -> anyhow::Result<String> {
             None => eprintln!("{line}"),
         }
     }
-    let status = child
-        .wait()
-        .context("the launcher cannot be waited for")?;
+    let status = child.wait().context("the launcher cannot be waited for")?;
     let line = options.launch.join(" ");
     ensure!(
         status.success(),
@@ -122,7 +120,8 @@ pub fn as_rank(arguments: &Arguments) -> anyhow::Result<()> {
         let text = file::text(&findings, &what, library.ranks as u32)?;
         let mut out = std::io::stdout().lock();
         writeln!(out, "{MARK}{}", serde_json::to_string(&text)?)?;
-        out.flush().context("who has started the ranks does not listen")?;
+        out.flush()
+            .context("who has started the ranks does not listen")?;
     }
     // Nobody ends the MPI while others still wait for messages.
     bed.among[0].comm.barrier()?;
