@@ -5,6 +5,7 @@ use super::point::{Point, steady};
 use super::reach::{PORT_BOUND_BYTES, Reach, TRAIN, question};
 use super::sample::Sample;
 use super::solve::{Apart, Terms};
+use crate::command::paired::median;
 use crate::command::simulate::machine::cluster::{AloneFile, LevelFile, WindowFile};
 use allhands_core::call::Collective;
 
@@ -83,12 +84,9 @@ pub fn all(
         alone: AloneFile::default(),
         uncertain: Vec::new(),
     };
-    lab.call_us = lab.ask("nothing", None, 1, 8)?.us;
-    let mut findings = Findings {
-        call_us: lab.call_us,
-        ..Findings::default()
-    };
+    let mut findings = Findings::default();
     lab.alone(&mut findings, scope.alone.as_deref())?;
+    lab.call_us = findings.call_us;
     lab.alone = findings.alone.clone();
     let [inside, between] = match &scope.levels {
         Some([inside, between]) => [Some(&inside[..]), Some(&between[..])],
@@ -361,20 +359,26 @@ impl Lab<'_> {
         Ok(window)
     }
 
-    /// What rank 0 does alone: copies and reductions.
+    /// What a call takes in which nothing happens, and what rank 0 does alone: copies and reductions.
+    ///
+    /// All else is counted from the former, so one time is not enough where a machine has bad moments: it is asked for at every length.
     fn alone(&mut self, findings: &mut Findings, lengths: Option<&[u64]>) -> anyhow::Result<()> {
         let all: Vec<u64> = EXPONENTS.map(|exponent| 1 << exponent).collect();
+        let (mut nothing_us, mut calls_us) = (Vec::new(), Vec::new());
         for bytes in lengths.unwrap_or(&all).iter().copied() {
             if lengths.is_none() && bytes > SHORT_BYTES && !self.bed.has_time_for(bytes)? {
                 break;
             }
-            let mut one = |collective, name| {
-                let many = again(bytes);
-                let us = self.ask_of(collective, name, (None, many), bytes)?.us;
-                Ok::<_, anyhow::Error>(((us - self.call_us) / f64::from(many)).max(1e-6))
-            };
-            let copy_us = one(Collective::Alltoall, "copies")?;
-            let reduce_us = one(Collective::Allreduce, "reductions")?;
+            nothing_us.push(self.ask("nothing", None, 1, 8)?.us);
+            let many = (None, again(bytes));
+            let copies = self.ask_of(Collective::Alltoall, "copies", many, bytes)?;
+            let reductions = self.ask_of(Collective::Allreduce, "reductions", many, bytes)?;
+            calls_us.push((bytes, [copies.us, reductions.us]));
+        }
+        findings.call_us = median(nothing_us.into_iter());
+        for (bytes, both_us) in calls_us {
+            let one = |us: f64| ((us - findings.call_us) / f64::from(again(bytes))).max(1e-6);
+            let [copy_us, reduce_us] = both_us.map(one);
             findings.alone.bytes.push(bytes);
             findings.alone.copy_us.push(copy_us);
             findings.alone.reduce_us.push(reduce_us);
