@@ -24,6 +24,8 @@ pub(super) const PART: f64 = 2.0 / 3.0;
 const ROUNDS: usize = 6;
 /// With fewer rounds nothing changes.
 const FEWEST: usize = 4;
+/// Who has won a race by so much has done so clearly: a final that says otherwise must be certain.
+const CLEARLY: f64 = 1.2;
 /// How many of a race's ranking are in a final, besides the built-in choice.
 const BEST: usize = 2;
 
@@ -114,17 +116,29 @@ impl<'a> Final<'a> {
         Ok((ratio.mean, ratio.least))
     }
 
-    /// Who is first: the winner of the race, or the built-in choice if that was faster here, unless another one is measurably faster.
+    /// How many times as long one took in the race as another; once, if that is not known.
+    fn raced(&self, one: usize, other: usize) -> f64 {
+        let [one, other] = [one, other].map(|at| self.entrants[at].entry.time_ns);
+        match (one, other) {
+            (Some(one), Some(other)) if other > 0 => one as f64 / other as f64,
+            _ => 1.0,
+        }
+    }
+
+    /// Who is first: the winner of the race, or the built-in choice if that was faster here, and measurably so where it was slower by far in the
+    /// race, unless another one is measurably faster.
     fn first(&self) -> anyhow::Result<usize> {
         let mut first = 0;
         let favourite = self
             .entrants
             .iter()
             .position(|entrant| entrant.is_favourite);
-        if let Some(favourite) = favourite.filter(|at| *at > 0)
-            && self.ratio(first, favourite)?.0 > 1.0
-        {
-            first = favourite;
+        if let Some(favourite) = favourite.filter(|at| *at > 0) {
+            let (mean, least) = self.ratio(first, favourite)?;
+            let was_clear = self.raced(favourite, first) > CLEARLY;
+            if mean > 1.0 && (least > 1.0 || !was_clear) {
+                first = favourite;
+            }
         }
         let us = |at: &usize| self.entrants[*at].us();
         let all = 0..self.entrants.len();
@@ -222,13 +236,24 @@ mod tests {
 
     /// The names of the ranking after a final with these rounds, in which the second is the built-in choice, and whether it changed.
     fn ended(rounds: [&[f64]; 3]) -> Option<(Vec<String>, bool)> {
+        ended_after([7; 3], rounds)
+    }
+
+    /// The same after a race with these times.
+    fn ended_after(raced_ns: [u64; 3], rounds: [&[f64]; 3]) -> Option<(Vec<String>, bool)> {
         let policy = Policy::shared_memory();
         let contest = super::super::contest(&policy, Collective::Gather, 2, false, 4096);
         let contest = contest.expect("there are candidates");
         let names = ["winner", "built-in", "third"];
         let entrant = |(at, rounds_us): (usize, &[f64])| Entrant {
             rounds_us: rounds_us.to_vec(),
-            ..Entrant::new(entry(names[at]), at == 1)
+            ..Entrant::new(
+                Entry {
+                    time_ns: Some(raced_ns[at]),
+                    ..entry(names[at])
+                },
+                at == 1,
+            )
         };
         let held = Final {
             contest: &contest,
@@ -267,6 +292,22 @@ mod tests {
         let slow: &[f64] = &[2.0, 2.0, 2.0, 2.0];
         assert_eq!(first([one, other, slow]), "built-in");
         assert_eq!(first([other, one, slow]), "winner");
+    }
+
+    #[test]
+    fn what_was_clear_in_the_race_is_not_undone_by_chance() {
+        let unsteady: &[f64] = &[0.5, 2.5, 0.6, 2.6];
+        let other: &[f64] = &[1.0, 1.0, 1.0, 1.0];
+        let slow: &[f64] = &[3.0, 3.0, 3.0, 3.0];
+        let first = |raced_ns, rounds| {
+            let (names, _) = ended_after(raced_ns, rounds).expect("there are rounds enough");
+            names[0].clone()
+        };
+        assert_eq!(first([10, 11, 12], [unsteady, other, slow]), "built-in");
+        assert_eq!(first([10, 15, 16], [unsteady, other, slow]), "winner");
+        // By what is certain it is.
+        let twice: &[f64] = &[2.0, 2.1, 2.0, 2.1];
+        assert_eq!(first([10, 15, 16], [twice, other, slow]), "built-in");
     }
 
     #[test]
