@@ -83,7 +83,8 @@ fn every_algorithm_can_be_drawn_in_every_style() {
                     continue;
                 }
                 let story = draw::story(algorithm, &shape).unwrap();
-                assert_ends_with_the_result(&story);
+                let pieces = shape.call.pieces((algorithm.parts)(&shape));
+                assert_ends_with_the_result(&story, pieces);
                 assert!(draw::text(&story).starts_with(&story.title));
                 for style in Style::ALL {
                     assert_well_formed(&draw::svg(&story, style));
@@ -93,8 +94,9 @@ fn every_algorithm_can_be_drawn_in_every_style() {
     }
 }
 
-/// In the last table every rank has what the collective promises it.
-fn assert_ends_with_the_result(story: &Story) {
+/// In the last table every rank has what the collective promises it, of blocks that are cut in so many pieces.
+fn assert_ends_with_the_result(story: &Story, pieces: u32) {
+    let all_pieces = (story.ranks * pieces) as usize;
     let whole = match story.ranks {
         1 => String::from("0"),
         ranks => format!("0-{}", ranks - 1),
@@ -112,7 +114,7 @@ fn assert_ends_with_the_result(story: &Story) {
         match story.collective {
             Collective::Barrier => assert!(last.is_none()),
             Collective::Allgather | Collective::Alltoall => {
-                assert_eq!(held(rank).count(), story.ranks as usize, "{}", story.title);
+                assert_eq!(held(rank).count(), all_pieces, "{}", story.title);
             }
             Collective::Allreduce => {
                 assert_eq!(
@@ -133,15 +135,12 @@ fn assert_ends_with_the_result(story: &Story) {
             }
             Collective::Broadcast => assert!(held(rank).count() > 0, "{}", story.title),
             Collective::Scatter => {
-                let mut units = held(rank).map(|cell| cell.unit);
-                assert!(
-                    units.any(|unit| unit == Some(rank.into())),
-                    "{}",
-                    story.title
-                );
+                let units: Vec<_> = held(rank).filter_map(|cell| cell.unit).collect();
+                let mut own = u64::from(rank * pieces)..u64::from((rank + 1) * pieces);
+                assert!(own.all(|unit| units.contains(&unit)), "{}", story.title);
             }
             Collective::Gather if rank == 0 => {
-                assert_eq!(held(rank).count(), story.ranks as usize, "{}", story.title);
+                assert_eq!(held(rank).count(), all_pieces, "{}", story.title);
             }
             Collective::Reduce if rank == 0 => {
                 assert!(

@@ -1,7 +1,6 @@
 //! Shared-memory allgather: every rank copies its block into its own window and raises one counter; when all have, each gets all.
 //!
-//! With segments the pieces of a block go through two places of the window in turn. Who fills a place again needs no word that all have
-//! read it: all have filled the other one since, which each did after reading this one.
+//! With segments the pieces of a block go through two places of the window in turn.
 //!
 //! ```text
 //! 3 ranks      all: watch empty@0 for 3, copy in, ↑ full@0, watch full@0 for 3      0: get from 1, 2   1: get from 0, 2   …   ↑ empty@0
@@ -11,7 +10,7 @@
 
 use super::BASE;
 use crate::algorithm::phase::shared_memory::pieces;
-use crate::algorithm::phase::shared_memory::window::{self, Turns};
+use crate::algorithm::phase::shared_memory::window;
 use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::schedule::{Builder, Shape};
 
@@ -33,7 +32,7 @@ fn build(b: &mut Builder) {
     let (p, rank) = (b.ranks(), b.rank());
     let (input, output) = (b.input(), b.output());
     let places = window::slots(b, pieces::places(b));
-    let turns = Turns::new(b, [0, 0], p);
+    let turns = pieces::turns_of_all(b);
     for segment in 0..b.get("segments") {
         let (own, place) = (input.at(segment), places.at(segment % 2));
         let of = |b: &Builder, rank| pieces::piece(b, segment, output, rank..rank + 1);

@@ -10,7 +10,7 @@
 
 use super::BASE;
 use crate::algorithm::phase::shared_memory::pieces;
-use crate::algorithm::phase::shared_memory::window::{self, Turns};
+use crate::algorithm::phase::shared_memory::window;
 use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::schedule::{Builder, Shape};
 
@@ -33,7 +33,7 @@ fn build(b: &mut Builder) {
     let (input, output) = (b.input(), b.output());
     let places = pieces::places(b);
     let window = window::slots(b, places * p);
-    let turns = Turns::new(b, [0, 0], p);
+    let turns = pieces::turns_of_all(b);
     turns.take(b);
     for segment in 0..b.get("segments") {
         let place = window.slice(segment % places * p, p);

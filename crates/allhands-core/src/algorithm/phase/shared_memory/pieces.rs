@@ -10,6 +10,7 @@
 //!
 //! Our own arrangement of the windows of Q 4.2.
 
+use super::window::Turns;
 use crate::algorithm::{Key, Values};
 use crate::schedule::{Blocks, Builder, Shape};
 use core::ops::Range;
@@ -31,6 +32,20 @@ pub fn parts(shape: &Shape) -> u32 {
 #[must_use]
 pub fn places(b: &Builder) -> u32 {
     b.get(SEGMENTS.name).min(2)
+}
+
+/// The counters where all ranks fill windows of their own and read those of all.
+///
+/// Who fills a place again needs no word that all have read it: all have filled the other one since, which each did after reading this one. That
+/// holds from call to call, too, but for an odd number of pieces, of which the first goes where the last one of the call before was.
+pub fn turns_of_all(b: &mut Builder) -> Turns {
+    match b.get(SEGMENTS.name) % 2 {
+        0 => Turns::unguarded(b, 0),
+        _ => {
+            let all = b.ranks();
+            Turns::new(b, [0, 0], all)
+        }
+    }
 }
 
 /// Piece `segment` of each of the blocks `range` of `of`, which hold all pieces of a block side by side.
