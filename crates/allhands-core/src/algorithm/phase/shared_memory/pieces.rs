@@ -1,7 +1,7 @@
 //! Pieces: blocks that go through a short window one piece behind the other, while two places for a piece take turns.
 //!
-//! A window as long as all blocks is in nobody's cache when it is read. One with two places for pieces of them is, however long the blocks
-//! are, and while one place is read the other one is filled.
+//! A window has two places for pieces, however long the blocks are, so it may stay in caches that long blocks leave; where what comes out
+//! leaves them anyway, it gains little. Where one rank fills or reads for all, it is at one place while the others are at the other one.
 //!
 //! ```text
 //! segments=4      piece     0    1    2    3
