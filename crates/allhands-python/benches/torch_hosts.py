@@ -3,15 +3,19 @@
     python torch_hosts.py RANK RANKS STORE [PART...]        # on each host; STORE is a file that all of them see
 
 Parts: `sums`, allreduces of several lengths up to DDP's bucket of 25 MB; `decoding`, the calls of language models that generate a token, as
-docs/applications.md has them; `training`, steps of DistributedDataParallel. Which network Gloo takes, GLOO_SOCKET_IFNAME says.
+docs/applications.md has them; `training`, steps of DistributedDataParallel; and, only where it is named, `killed`: the last rank is killed in the middle
+of an allreduce of this backend, and the others print what they are told and how long after that. Which network Gloo takes, GLOO_SOCKET_IFNAME says.
 """
 
 import os
+import signal
 import statistics
 import sys
+import threading
 import time
 from datetime import timedelta
 
+import allhands
 import torch
 import torch.distributed as dist
 
@@ -81,7 +85,25 @@ def training(groups):
     compare(f"step of {parameters} parameters", steps, 7)
 
 
-PARTS = {"sums": sums, "decoding": decoding, "training": training}
+def killed(groups):
+    """Ends every rank: the last one by SIGKILL."""
+    tensor, doomed = torch.zeros(max(SUMS) // 4), dist.get_world_size() - 1
+    dist.barrier()
+    began = time.perf_counter()
+    if dist.get_rank() == doomed:
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    try:
+        while time.perf_counter() - began < 30:
+            dist.all_reduce(tensor, group=groups["allhands"])
+        print(f"rank {dist.get_rank()}: no error in 30 s", flush=True)
+        os._exit(1)
+    except allhands.RankLost as error:
+        print(f"rank {dist.get_rank()}: {time.perf_counter() - began - 0.2:.2f} s after rank {doomed} was killed: {error}", flush=True)
+        os._exit(0 if error.rank == doomed else 1)
+
+
+DEFAULT_PARTS = {"sums": sums, "decoding": decoding, "training": training}
+PARTS = {**DEFAULT_PARTS, "killed": killed}
 
 
 def main():
@@ -89,7 +111,7 @@ def main():
     torch.set_num_threads(1)
     dist.init_process_group("allhands", init_method=f"file://{store}", rank=rank, world_size=size, timeout=PATIENCE)
     groups = {"allhands": dist.group.WORLD, "gloo": dist.new_group(backend="gloo", timeout=PATIENCE)}
-    for part in sys.argv[4:] or PARTS:
+    for part in sys.argv[4:] or DEFAULT_PARTS:
         PARTS[part](groups)
     dist.barrier()
     sys.stdout.flush()

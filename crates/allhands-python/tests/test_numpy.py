@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -13,6 +15,13 @@ import pytest
 TYPES = [numpy.dtype(name) for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")]
 TYPES += [numpy.dtype(name) for name in ("float16", "float32", "float64", "complex64", "complex128")]
 SIZES = [1, 2, 3, 4]
+
+
+def test_the_import_is_light():
+    """What takes long to import is not, until a call needs it."""
+    program = "import sys, allhands; print([name for name in ('asyncio', 'multiprocessing', 'numpy', 'statistics', 'torch') if name in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ran.stdout == "[]\n", ran.stdout + ran.stderr
 
 
 def every_collective(comm, kind, count):

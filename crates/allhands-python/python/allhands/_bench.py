@@ -1,8 +1,6 @@
 """What collectives take here, beside Gloo's where PyTorch is installed."""
 
 import os
-import statistics
-import tempfile
 import time
 
 SIZES = [8, 512, 8 << 10, 64 << 10, 1 << 20]
@@ -14,6 +12,9 @@ def bench(n=2, sizes=SIZES, seconds=0.05):
 
     Gives a list of rows, `(bytes, ours, Gloo's or None)`. Each round of a size lasts about `seconds`.
     """
+    # What takes long to import waits until it is needed, as everyone imports this module.
+    import tempfile
+
     from ._processes import run
 
     with tempfile.TemporaryDirectory() as folder:
@@ -27,6 +28,8 @@ def bench(n=2, sizes=SIZES, seconds=0.05):
 
 
 def _measure(comm, sizes, seconds, file):
+    from statistics import median
+
     import numpy
 
     gloo = _gloo(comm, file)
@@ -42,7 +45,7 @@ def _measure(comm, sizes, seconds, file):
             for name, call in calls.items():
                 found[name].append(_round(comm, call, repeats[name]))
                 array.fill(1)
-        rows.append((size, statistics.median(found["ours"]), statistics.median(found["gloo"]) if gloo else None))
+        rows.append((size, median(found["ours"]), median(found["gloo"]) if gloo else None))
     return rows
 
 

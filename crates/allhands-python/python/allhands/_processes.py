@@ -1,8 +1,6 @@
 """Ranks that a program starts as processes of its own."""
 
-import multiprocessing
 import os
-import traceback
 
 from . import _core
 
@@ -15,6 +13,9 @@ def run(function, n, *arguments, start_method="fork"):
     """
     if n < 1:
         raise ValueError(f"{n} ranks; right would be at least one")
+    # Here, as most programs import this module for other things.
+    import multiprocessing
+
     import allhands
 
     descriptor = _core.segment(n)
@@ -55,6 +56,8 @@ def _rank(descriptor, rank, size, results, function, arguments):
         _core.set_world(comm)
         results.send((True, function(comm, *arguments)))
     except BaseException as error:
+        import traceback
+
         told = "".join(traceback.format_exception(error))
         try:
             results.send((False, (error, told)))
