@@ -171,18 +171,20 @@ fn test(root: &Path, is_all: bool, words: &[&str]) -> Done<()> {
     let tests = root.join("crates/allhands-python/tests");
     let mut command = Command::new(environment.python());
     command.args(["-m", "pytest", "--quiet", "--durations=5"]);
+    // Without --all, too: the environment has torch, once --all has been here.
+    let stubs = root.join("target/python/stubs");
+    command.env("LD_LIBRARY_PATH", &stubs);
     if is_all {
         environment.install(&[], JAX)?;
         environment.install(&[], RAY)?;
         environment.install(&[], TORCH)?;
         environment.install(&["--no-deps"], &["torch"])?;
-        let stubs = root.join("target/python/stubs");
         if !stubs.exists() {
             let mut make = Command::new("python3");
             make.arg(tests.join("torch_stubs.py"));
             run(make.arg(environment.python()).arg(&stubs))?;
         }
-        command.env("LD_LIBRARY_PATH", &stubs).arg(&tests);
+        command.arg(&tests);
     } else {
         command.args(
             [

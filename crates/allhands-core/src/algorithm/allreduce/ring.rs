@@ -3,7 +3,8 @@
 //! 2(p − 1) steps of 1/p of the vector: minimal volume and work for any number of ranks, but a latency that grows with it. The
 //! reduce-scatter is pairwise, as the paper has it, or with `reduce-scatter=ring` also between neighbours alone, what others
 //! call the ring. With `segments` the vector goes in pieces side by side, each by a ring of its own: while a rank combines one, or waits for
-//! one, another one is on its way.
+//! one, another one is on its way. Segments are for long vectors, and those go between neighbours alone: then nobody hears from two
+//! at once. 25 MB among 4 hosts of 200 Mbit/s, in two segments: pairwise 1730 to 2006 ms in three runs, between neighbours 1595 to 1596.
 //!
 //! ```text
 //! 4 ranks      i ─▶ i+1, i ─▶ i+2, i ─▶ i+3: parts to combine      then 3 times i ─▶ i+1: results
@@ -26,7 +27,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     settings: &[
         "",
         "reduce-scatter=ring",
-        "segments=2",
+        "reduce-scatter=ring,segments=2",
         "reduce-scatter=ring,segments=3",
     ],
     ordered: any_order,
