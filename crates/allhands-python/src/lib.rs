@@ -27,6 +27,8 @@ mod _core {
     #[pymodule_export]
     use super::communicator::Communicator;
     #[pymodule_export]
+    use super::dlpack::in_order;
+    #[pymodule_export]
     use super::message::MessageRequest;
     #[pymodule_export]
     use super::request::Request;

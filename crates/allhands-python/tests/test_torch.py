@@ -9,6 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import allhands.torch  # noqa: E402
+from allhands._core import in_order  # noqa: E402
+from allhands._types import ELEMENT  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.multiprocessing as multiprocessing  # noqa: E402
 
@@ -236,6 +238,21 @@ def goes_on_without_the_interpreter(rank, size):
     if rank != 0:
         assert time.monotonic() - began < 0.09, time.monotonic() - began
     assert tensor[0] == size
+
+
+def test_where_a_tensor_is_told_in_one_call():
+    where = lambda tensor: in_order(tensor, torch.Tensor)
+    matrix = torch.zeros(4, 6)
+    for name, number in ELEMENT.items():
+        tensor = matrix.to(getattr(torch, name))
+        assert where(tensor) == (number, (tensor.data_ptr(), 24))
+        assert where(tensor[1:3]) == (number, (tensor.data_ptr() + 6 * tensor.itemsize, 12))
+    for tensor in (torch.tensor(3.0), torch.ones(5, requires_grad=True), torch.zeros(0, 3), matrix[:, :1][2:3]):
+        assert where(tensor) in (None, (ELEMENT["float32"], (tensor.data_ptr(), tensor.numel())))
+    assert where(torch.tensor(3.0)) is not None
+    others = (matrix.T, matrix[:, 1:], matrix.to_sparse(), matrix.to(torch.float8_e4m3fn), torch.zeros(3, device="meta"), torch.nn.Parameter(matrix), 3)
+    assert [where(other) for other in others] == [None] * len(others)
+    assert in_order(3, int) is None
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)

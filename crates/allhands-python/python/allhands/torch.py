@@ -14,6 +14,7 @@ import torch.distributed as dist
 
 import allhands
 
+from ._core import in_order
 from ._torch_works import ENDED, Message, Work
 from ._types import ELEMENT, FORM, OPERATOR
 
@@ -46,31 +47,26 @@ def _autoload():
 class _Tensor:
     """A tensor's memory; of one that does not stand in order, a packed copy and where it goes back to."""
 
-    __slots__ = ("tensor", "source")
+    __slots__ = ("tensor", "source", "element", "side")
 
     def __init__(self, tensor, reads=True):
         self.source, self.tensor = None, tensor
-        if _is_plain(tensor):
+        found = in_order(tensor, torch.Tensor)
+        if found is not None:
+            self.element, self.side = found
             return
         if not tensor.is_cpu:
             raise ValueError(f"allhands: a tensor on {tensor.device}; right would be one on the processor")
         if tensor.is_sparse:
             raise ValueError("allhands: a sparse tensor; right would be a dense one, as tensor.to_dense() makes one")
-        self.source = tensor
-        self.tensor = tensor.contiguous() if reads else torch.empty_like(tensor, memory_format=torch.contiguous_format)
-
-    @property
-    def side(self):
-        return self.tensor.data_ptr(), self.tensor.numel()
+        if not tensor.is_contiguous():
+            self.source = tensor
+            self.tensor = tensor.contiguous() if reads else torch.empty_like(tensor, memory_format=torch.contiguous_format)
+        self.element, self.side = _element(tensor), (self.tensor.data_ptr(), self.tensor.numel())
 
     def give_back(self):
         if self.source is not None:
             self.source.copy_(self.tensor)
-
-
-def _is_plain(tensor):
-    """Whether a tensor's elements stand in order in the processor's memory."""
-    return tensor.is_cpu and tensor.is_contiguous() and not tensor.is_sparse
 
 
 def _element(tensor):
@@ -154,10 +150,10 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         (tensor,) = _listed(tensors)
         if opts is None:
             opts = dist.AllreduceOptions()
-        element = _ELEMENTS.get(tensor.dtype)
-        if tensor.is_cpu and element is not None and tensor.is_contiguous() and not tensor.is_sparse and opts.reduceOp == _SUM:
+        found = in_order(tensor, torch.Tensor)
+        if found is not None and opts.reduceOp == _SUM:
             # What programs call most, without what the others need, and without functions of Python's.
-            side = (tensor.data_ptr(), tensor.numel())
+            element, side = found
             if opts.asyncOp:
                 return self._run(_ALLREDUCE, (element, None, side), 0, _SUM_NUMBER, tensor, opts, None, tensors)
             self._call(_ALLREDUCE, element, None, side, 0, _SUM_NUMBER, None, False)
@@ -172,7 +168,7 @@ class ProcessGroupAllhands(dist.ProcessGroup):
                 _divide(place.tensor, self._size)
             place.give_back()
 
-        sides = (_element(tensor), None, place.side)
+        sides = (place.element, None, place.side)
         needs = then if averages or place.source is not None else None
         return self._run(_ALLREDUCE, sides, 0, number, place.tensor, opts, needs, tensors)
 
@@ -224,7 +220,7 @@ class ProcessGroupAllhands(dist.ProcessGroup):
                 _divide(place.tensor, self._size)
             place.give_back()
 
-        sides = (_element(tensor), (source.data_ptr(), source.numel()), target)
+        sides = (place.element, (source.data_ptr(), source.numel()), target)
         return self._run(_REDUCE, sides, root, number, (source, place.tensor), opts, then if is_root else None, tensors)
 
     def _reduce_scatter_base(self, output, source, opts=None):
@@ -237,7 +233,7 @@ class ProcessGroupAllhands(dist.ProcessGroup):
                 _divide(written.tensor, self._size)
             written.give_back()
 
-        sides = (_element(source), read.side, written.side)
+        sides = (read.element, read.side, written.side)
         needs = then if averages or written.source is not None else None
         return self._run(_REDUCE_SCATTER, sides, 0, number, (read.tensor, written.tensor), opts, needs, [output])
 
@@ -262,12 +258,12 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         opts = opts or dist.BroadcastOptions()
         place = _Tensor(tensor)
         then = place.give_back if place.source is not None else None
-        return self._run(_BROADCAST, (_element(tensor), None, place.side), opts.rootRank, None, place.tensor, opts, then, tensors)
+        return self._run(_BROADCAST, (place.element, None, place.side), opts.rootRank, None, place.tensor, opts, then, tensors)
 
     def _allgather_base(self, output, source, opts=None):
         read, written = _Tensor(source), _Tensor(output, reads=False)
         then = written.give_back if written.source is not None else None
-        sides = (_element(source), read.side, written.side)
+        sides = (read.element, read.side, written.side)
         return self._run(_ALLGATHER, sides, 0, None, (read.tensor, written.tensor), opts, then, [output])
 
     def allgather(self, outputs, inputs, opts=None):
@@ -301,9 +297,9 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         opts = opts or dist.GatherOptions()
         read, root = _Tensor(source), opts.rootRank
         if self._rank != root:
-            return self._run(_GATHER, (_element(source), read.side, None), root, None, read.tensor, opts)
+            return self._run(_GATHER, (read.element, read.side, None), root, None, read.tensor, opts)
         whole = source.new_empty((self._size, *source.shape))
-        sides = (_element(source), read.side, (whole.data_ptr(), whole.numel()))
+        sides = (read.element, read.side, (whole.data_ptr(), whole.numel()))
         work = self._run(_GATHER, sides, root, None, (read.tensor, whole), opts, None, outputs[0])
         return self._then_split(work, whole, outputs[0])
 
@@ -314,14 +310,14 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         then = written.give_back if written.source is not None else None
         source = torch.cat([part.reshape(-1) for part in inputs[0]]) if self._rank == root else None
         side = (source.data_ptr(), source.numel()) if source is not None else None
-        sides = (_element(output), side, written.side)
+        sides = (written.element, side, written.side)
         return self._run(_SCATTER, sides, root, None, (source, written.tensor), opts, then, outputs)
 
     def alltoall_base(self, output, source, output_splits, input_splits, opts=None):
         read, written = _Tensor(source), _Tensor(output, reads=False)
         then = written.give_back if written.source is not None else None
         if not output_splits and not input_splits:
-            sides = (_element(source), read.side, written.side)
+            sides = (read.element, read.side, written.side)
             return self._run(_ALLTOALL, sides, 0, None, (read.tensor, written.tensor), opts, then, [output])
         row = lambda tensor: tensor.numel() // max(tensor.shape[0], 1) if tensor.dim() else 1
         counts = lambda splits, tensor: [s * row(tensor) for s in splits or [tensor.shape[0] // self._size] * self._size]
@@ -346,10 +342,10 @@ class ProcessGroupAllhands(dist.ProcessGroup):
         opts = opts or dist.GatherOptions()
         read, root = _Tensor(source), opts.rootRank
         if self._rank != root:
-            return self._run(_GATHER, (_element(source), read.side, None), root, None, read.tensor, opts)
+            return self._run(_GATHER, (read.element, read.side, None), root, None, read.tensor, opts)
         written = _Tensor(output, reads=False)
         then = written.give_back if written.source is not None else None
-        sides = (_element(source), read.side, written.side)
+        sides = (read.element, read.side, written.side)
         return self._run(_GATHER, sides, root, None, (read.tensor, written.tensor), opts, then, [output])
 
     def barrier(self, opts=None):
