@@ -6,7 +6,8 @@
 //! ```
 //!
 //! An interface sends one message at a time and receives one at a time, or, where that is said, all that come to it, interleaved. Nodes may share processors, as virtual machines of one host do:
-//! then each message between nodes has these for a while at each end, one after another, whose ever it is. And a rank that waits may have
+//! then each message between nodes has these for a while at each end, one after another, whose ever it is; one that comes while another of
+//! the same two ranks still waits goes along with it, as a kernel sends and delivers all that is there at once. And a rank that waits may have
 //! to be woken, one after another: those of further messages that come until it is awake wake nobody. What ranks of a node do to each
 //! other's windows counts as messages inside it. With a rank a node that shares nothing it is the flat network with LogGP's
 //! times (C 3.1).
@@ -90,6 +91,8 @@ pub struct Cluster<L = Reach> {
     last: Vec<[u32; 2]>,
     /// When what is shared has done all that it has been given: what messages inside each node share, then what those between nodes do.
     shared: Vec<Moment>,
+    /// When that has done the last message of two ranks, at each end, where further ones are done along with one that waits.
+    shared_last: BTreeMap<[u32; 3], Moment>,
     /// When another rank can be woken, by what messages share.
     wakes: Vec<Moment>,
     /// Until when each rank is awake for certain.
@@ -112,8 +115,12 @@ struct Passage {
     /// How long it has what messages share, at each end, and which of these that is.
     shared_ps: u64,
     shared: u32,
+    /// The same if it comes while the last one of the same two ranks still waits for it, or has it.
+    shared_again_ps: u64,
     /// Whether it is interleaved with what comes to its receiver's port at the same time.
     is_interleaved: bool,
+    /// Its sender.
+    from: u32,
     /// Its receiver, and how long it takes to wake that one.
     to: u32,
     wake_ps: u64,
@@ -138,6 +145,7 @@ impl<L: ClusterLevel> Cluster<L> {
             inflows: vec![Inflow::default(); node_of.len() + nodes],
             last: vec![[u32::MAX; 2]; node_of.len() + nodes],
             shared: vec![0; nodes + 1],
+            shared_last: BTreeMap::new(),
             wakes: vec![0; nodes + 1],
             awake: vec![0; node_of.len()],
             under_way: Vec::new(),
@@ -166,6 +174,7 @@ impl<L: ClusterLevel> Cluster<L> {
         } = *message;
         let (level, shared) = self.level(from, to);
         let is_between = shared as usize + 1 == self.shared.len();
+        let more_ps = u64::from(is_between) * self.times.shared_ps;
         let latency_ps = match exchanged {
             true => level.exchanged_latency_ps(bytes),
             false => level.latency_ps(kind, bytes),
@@ -175,9 +184,11 @@ impl<L: ClusterLevel> Cluster<L> {
             latency_ps,
             gap_ps: level.gap_ps(kind, bytes),
             gap_again_ps: level.gap_again_ps(kind, bytes),
-            shared_ps: level.shared_ps(kind, bytes) + u64::from(is_between) * self.times.shared_ps,
+            shared_ps: level.shared_ps(kind, bytes) + more_ps,
             shared,
+            shared_again_ps: level.shared_again_ps(kind, bytes) + more_ps,
             is_interleaved: level.interleaves(bytes),
+            from,
             to,
             wake_ps: level.wake_ps(kind),
         }
@@ -214,11 +225,20 @@ impl<L: ClusterLevel> Cluster<L> {
         (from_ps, *free_ps)
     }
 
-    /// A message has what is shared as soon as that is free; when that ends.
-    fn share(&mut self, number: u32, now_ps: Moment) -> Moment {
+    /// A message has what is shared as soon as that is free, at one of its ends; when that ends.
+    fn share(&mut self, number: u32, end: u32, now_ps: Moment) -> Moment {
         let passage = self.under_way[number as usize];
         let free_ps = &mut self.shared[passage.shared as usize];
-        *free_ps = now_ps.max(*free_ps) + passage.shared_ps;
+        let mut takes_ps = passage.shared_ps;
+        if passage.shared_again_ps < passage.shared_ps {
+            let ranks = [passage.from, passage.to, end];
+            let last_ps = self.shared_last.entry(ranks).or_default();
+            if now_ps < *last_ps {
+                takes_ps = passage.shared_again_ps;
+            }
+            *last_ps = now_ps.max(*free_ps) + takes_ps;
+        }
+        *free_ps = now_ps.max(*free_ps) + takes_ps;
         *free_ps
     }
 
@@ -336,7 +356,7 @@ impl<L: ClusterLevel> Network for Cluster<L> {
     fn happen(&mut self, stage: Moving, queue: &mut Queue<Event<Moving>>) {
         match stage {
             Moving::Leaves(number) => {
-                let ready_ps = self.share(number, queue.now_ps());
+                let ready_ps = self.share(number, 0, queue.now_ps());
                 let sent_ps = self.leave(number, ready_ps, queue);
                 queue.push(sent_ps, Event::Sent(number));
             }
@@ -356,7 +376,7 @@ impl<L: ClusterLevel> Network for Cluster<L> {
                 self.pass(number, here_ps, queue);
             }
             Moving::Lands(number) => {
-                let here_ps = self.share(number, queue.now_ps());
+                let here_ps = self.share(number, 1, queue.now_ps());
                 let passage = self.under_way[number as usize];
                 queue.push(
                     here_ps,

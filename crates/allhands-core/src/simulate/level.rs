@@ -62,6 +62,11 @@ pub trait ClusterLevel {
         0
     }
 
+    /// The same of one that comes while another of the same two ranks still waits for it, or has it.
+    fn shared_again_ps(&self, kind: Kind, bytes: u64) -> u64 {
+        self.shared_ps(kind, bytes)
+    }
+
     /// Whether such a message is interleaved with others that come to its port at once, instead of taking turns with them.
     fn interleaves(&self, _bytes: u64) -> bool {
         false
@@ -202,6 +207,13 @@ impl ClusterLevel for Curves {
             (Kind::Message, _) | (_, None) => self.shared.of(bytes),
             (_, Some(_)) => 0,
         }
+    }
+
+    fn shared_again_ps(&self, kind: Kind, bytes: u64) -> u64 {
+        let shared_ps = self.shared_ps(kind, bytes);
+        // A further one of a train has no more at both of its ends together than it takes in all.
+        let again = self.gap_again.as_ref();
+        again.map_or(shared_ps, |again| shared_ps.min(again.of(bytes) / 2))
     }
 
     fn interleaves(&self, bytes: u64) -> bool {

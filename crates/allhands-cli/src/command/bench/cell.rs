@@ -321,7 +321,7 @@ fn record(cell: &Cell, samples: Samples, transport: &'static str) -> Record {
 }
 
 /// The bytes of data that all ranks have, before or after the call, whichever is more on one rank.
-fn total_bytes(cell: &Cell) -> usize {
+pub fn total_bytes(cell: &Cell) -> usize {
     match cell.algorithm.collective {
         Collective::Scatter | Collective::Gather | Collective::Allgather | Collective::Alltoall => {
             cell.bytes * cell.ranks as usize

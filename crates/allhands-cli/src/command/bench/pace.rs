@@ -3,6 +3,7 @@
 //! A cell cannot take less than the two calls that it is worth nothing without; how long these take, a guess says, which is
 //! corrected by what such cells took on this machine. What cells that come later need is kept for them; the rest is shared.
 
+use super::cell::{Least, Record};
 use std::time::{Duration, Instant};
 
 /// What has not begun after so many times the budget, and this many seconds, is left out.
@@ -17,6 +18,8 @@ pub struct Pace {
     to_come: Vec<f64>,
     /// The sum of these.
     sum: f64,
+    /// The seconds of all guesses that were followed by a cell, and of what these cells would have taken with two calls.
+    learned: [f64; 2],
     /// By how much guesses are wrong here.
     factor: f64,
 }
@@ -30,6 +33,7 @@ impl Pace {
             budget: budget.as_secs_f64(),
             sum: to_come.iter().sum(),
             to_come,
+            learned: [0.0; 2],
             factor: 1.0,
         }
     }
@@ -50,14 +54,22 @@ impl Pace {
         is_time.then(|| Duration::from_secs_f64(share.max(0.0)))
     }
 
-    /// Learns from a cell that took `took` and no more than its two calls, of which the guess was `least` seconds.
+    /// Learns from a cell of which two calls take `took`, of which the guess was `least` seconds.
     pub fn learn(&mut self, least: f64, took: Duration) {
         /// Shorter ones are mostly the starting of threads.
         const TELLING: f64 = 0.01;
         if least >= TELLING {
-            self.factor += 0.2 * (took.as_secs_f64() / least - self.factor);
+            self.learned[0] += least;
+            self.learned[1] += took.as_secs_f64();
+            // The long ones, which tell most, count most.
+            self.factor = self.learned[1] / self.learned[0];
         }
     }
+}
+
+/// How long two calls of a cell take, the least that one needs, by how long all of its calls took: those that count, and one before them.
+pub fn two_calls(record: &Record, took: Duration) -> Duration {
+    took * Least::One.iterations() as u32 / (1 + record.iterations) as u32
 }
 
 #[cfg(test)]
@@ -74,9 +86,7 @@ mod tests {
             };
             let least = guess * slow;
             let share = share.as_secs_f64();
-            if share <= least {
-                pace.learn(*guess, Duration::from_secs_f64(least));
-            }
+            pace.learn(*guess, Duration::from_secs_f64(least));
             elapsed += share.max(least);
             measured += 1;
         }

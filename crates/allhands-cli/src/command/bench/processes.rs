@@ -5,7 +5,7 @@
 
 use super::cell::{self, Among, Cell, Least, Record};
 use super::key::Key;
-use super::pace::Pace;
+use super::pace::{Pace, two_calls};
 use super::report::Summary;
 use super::rounds::{self, Hear, Said};
 use super::rows::Ground;
@@ -237,7 +237,7 @@ pub fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Ok(out.flush()?)
     };
     let mut summary = Summary::begin(budget);
-    let mut pace = rows.pace(budget);
+    let mut pace = rows.pace(budget, arguments.team.transport.network().is_some());
     match (first, collected) {
         (false, _) => {}
         (true, None) => {
@@ -294,9 +294,11 @@ fn measure(
     }
     let budget = (Duration::from_nanos(share[0]), Least::One);
     let record = cell::measure_among(&cell, among, budget);
-    if record.iterations <= 1 {
-        pace.learn(least_seconds(&cell), begin.elapsed());
-    }
+    let is_network = arguments.team.transport.network().is_some();
+    pace.learn(
+        least_seconds(&cell, is_network),
+        two_calls(&record, begin.elapsed()),
+    );
     Ok(Some(record))
 }
 

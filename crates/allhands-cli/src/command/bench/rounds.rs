@@ -5,6 +5,7 @@
 
 use super::cell::{self, Least, Record};
 use super::key::Key;
+use super::pace::two_calls;
 use super::report::Summary;
 use super::rows::{Ground, Rows, least_seconds, rows};
 use super::{Arguments, hosts, processes, progress_bar};
@@ -105,7 +106,7 @@ pub fn listed(
 
 fn among_threads(mut rows: Rows, budget: Duration, hear: Hear<'_>) -> anyhow::Result<()> {
     hear(Said::Begins(rows.len(), std::mem::take(&mut rows.left_out)))?;
-    let (mut pace, bar) = (rows.pace(budget), progress_bar(rows.len()));
+    let (mut pace, bar) = (rows.pace(budget, false), progress_bar(rows.len()));
     for row in &rows.cells {
         let mut records = Vec::new();
         for cell in row {
@@ -115,9 +116,10 @@ fn among_threads(mut rows: Rows, budget: Duration, hear: Hear<'_>) -> anyhow::Re
             };
             let begin = Instant::now();
             let record = cell::measure(cell, (share, Least::One));
-            if record.iterations <= 1 {
-                pace.learn(least_seconds(cell), begin.elapsed());
-            }
+            pace.learn(
+                least_seconds(cell, false),
+                two_calls(&record, begin.elapsed()),
+            );
             records.push(record);
             bar.inc(1);
         }

@@ -1,6 +1,6 @@
 //! The rows of a benchmark: which algorithms are measured at which sizes, and what the machine has no memory for.
 
-use super::cell::{Cell, Least};
+use super::cell::{Cell, Least, total_bytes};
 use super::pace::Pace;
 use super::spread::{self, Spread};
 use super::{Arguments, Subject, report};
@@ -144,21 +144,33 @@ impl Rows {
         Ok(())
     }
 
-    /// A pace at which all cells end within `budget`.
-    pub fn pace(&self, budget: Duration) -> Pace {
-        Pace::new(budget, self.cells.iter().flatten().map(least_seconds))
+    /// A pace at which all cells end within `budget`, where ranks are on hosts of their own or share one machine.
+    pub fn pace(&self, budget: Duration, is_network: bool) -> Pace {
+        let cells = self.cells.iter().flatten();
+        Pace::new(budget, cells.map(|cell| least_seconds(cell, is_network)))
     }
 }
 
 /// A guess of the seconds that the two calls take which a cell needs at least, with all that is filled and checked.
-pub fn least_seconds(cell: &Cell) -> f64 {
+pub fn least_seconds(cell: &Cell, is_network: bool) -> f64 {
     /// For a byte of input or output, …
     const BYTE_S: f64 = 2e-9;
+    /// … between hosts for one that goes through the port which has the most, at 10 Gbit/s, …
+    const PORT_BYTE_S: f64 = 0.8e-9;
     /// … and for ranks that are started.
     const START_S: f64 = 0.002;
     let ranks = cell.ranks as usize;
     let data = memory::of_data(cell.algorithm.collective, ranks, cell.bytes);
-    START_S + Least::One.iterations() as f64 * data as f64 * BYTE_S
+    let port_s = match total_bytes(cell) {
+        _ if !is_network => 0.0,
+        // A vector goes through a port several times, by most algorithms the more ranks there are; blocks all go through one.
+        vector if vector == cell.bytes => {
+            (vector * (1 + ranks.ilog2() as usize)) as f64 * PORT_BYTE_S
+        }
+        blocks => blocks as f64 * PORT_BYTE_S,
+    };
+    let call_s = data as f64 * BYTE_S + port_s;
+    START_S + f64::from(Least::One.iterations() as u32) * call_s
 }
 
 /// The cells to measure among so many ranks, each number on its ground: those that the memory there holds.

@@ -10,25 +10,39 @@ pub struct Point {
 }
 
 /// Takes for each time the median of those at the five lengths around it: what rises steadily stays as it is, and what one of them was
-/// disturbed by is gone. Hosts that share processors are disturbed often.
+/// disturbed by is gone. Hosts that share processors are disturbed often. The shortest one takes no longer than the median of the first three:
+/// every message of at most its length goes by it.
 pub fn steady(points: &mut [Point]) {
     const AROUND: usize = 2;
-    let fields: [fn(&mut Point) -> &mut f64; 5] = [
-        |point| &mut point.terms.way_us,
-        |point| &mut point.terms.scatter_us,
-        |point| &mut point.terms.gather_us,
-        |point| &mut point.terms.train_us,
-        |point| &mut point.terms.shared_us,
+    let fields: [fn(&mut Terms) -> Option<&mut f64>; 6] = [
+        |terms| Some(&mut terms.way_us),
+        |terms| Some(&mut terms.scatter_us),
+        |terms| Some(&mut terms.gather_us),
+        |terms| Some(&mut terms.train_us),
+        |terms| Some(&mut terms.shared_us),
+        |terms| terms.burst_us.as_mut(),
     ];
     for field in fields {
-        let times: Vec<f64> = points.iter_mut().map(|point| *field(point)).collect();
-        for (at, point) in points.iter_mut().enumerate() {
+        let each = points
+            .iter_mut()
+            .filter_map(|point| field(&mut point.terms));
+        let mut each: Vec<&mut f64> = each.collect();
+        let times: Vec<f64> = each.iter().map(|time| **time).collect();
+        for (at, time) in each.iter_mut().enumerate() {
             let around = AROUND.min(at).min(times.len() - 1 - at);
-            let mut near = times[at - around..=at + around].to_vec();
-            near.sort_by(f64::total_cmp);
-            *field(point) = near[around];
+            **time = middle(&times[at - around..=at + around]);
+        }
+        if let ([first, ..], [_, _, _, ..]) = (&mut each[..], &times[..]) {
+            **first = first.min(middle(&times[..3]));
         }
     }
+}
+
+/// The median of an odd number of times.
+fn middle(times: &[f64]) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
 }
 
 #[cfg(test)]
@@ -48,7 +62,7 @@ mod tests {
                 exchange_us: 0.0,
                 combine_us: 0.0,
                 shared_us,
-                burst_us: None,
+                burst_us: (at < 4).then(|| [70.0, 3.0, 4.0, 4.0][at]),
                 turns_us: None,
                 apart: None,
             },
@@ -66,5 +80,8 @@ mod tests {
             of(|p| p.terms.shared_us),
             [2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 70.0]
         );
+        let bursts = points.iter().map(|point| point.terms.burst_us);
+        let short = [4.0, 4.0, 4.0, 4.0].map(Some);
+        assert!(bursts.eq(short.into_iter().chain([None; 3])));
     }
 }

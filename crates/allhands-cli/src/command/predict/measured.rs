@@ -13,6 +13,8 @@ pub struct Cell {
     medians_us: Vec<f64>,
     /// In how many files it is.
     files: usize,
+    /// How many runs other cells have at most.
+    most_runs: usize,
     /// By how much the first run's is uncertain: half of an interval that holds in 95 of 100 cases (McGill, Tukey, Larsen 1978).
     within_us: f64,
 }
@@ -31,8 +33,14 @@ impl Cell {
         median(self.medians_us.clone())
     }
 
-    /// By which part of it the time is uncertain: how far several runs are apart, or what one run says of itself.
+    /// By which part of it the time is uncertain: how far several runs are apart, or what one run says of itself. All of it, where nothing says
+    /// that: where the time was up before as many runs as others had, or before a third call.
     pub fn uncertain(&self) -> f64 {
+        /// The fewest calls of which there is a spread.
+        const LEAST_CALLS: usize = 3;
+        if self.medians_us.len() < self.most_runs || self.first.iterations < LEAST_CALLS {
+            return 1.0;
+        }
         let least = self
             .medians_us
             .iter()
@@ -114,12 +122,16 @@ pub fn of_runs(runs: Vec<Vec<Record>>) -> Vec<Cell> {
             None => cells.push(Cell {
                 medians_us,
                 files: 1,
+                most_runs: 1,
                 within_us: 1.57 * (record.q3_us - record.q1_us) / (record.iterations as f64).sqrt(),
                 first: record,
             }),
         }
     }
     cells.retain(|cell| cell.files == many);
+    let runs = cells.iter().map(|cell| cell.medians_us.len());
+    let most_runs = runs.max().unwrap_or(0);
+    cells.iter_mut().for_each(|cell| cell.most_runs = most_runs);
     cells
 }
 
