@@ -366,6 +366,27 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_to_the_same_rank_goes_along_with_what_waits() {
+        let alone = level(600);
+        let mut along = alone.clone();
+        along.gap_again = Some(Curve::new(vec![(0, 300)]).unwrap());
+        let further_ps = |found, level: &Curves| {
+            let time = |parameters| time_ps(found, parameters, 10, level);
+            time("many=20") - time("many=19")
+        };
+        // At both ends, which wait for one another; and by the port, for as long as a further one of a train takes. One that is copied before.
+        assert_eq!(further_ps(&train::ALGORITHM, &alone), 2 * 600 + 2);
+        assert_eq!(further_ps(&train::ALGORITHM, &along), 300 + 2);
+        // What goes to others does not.
+        let scatter_ps = |level| {
+            let time = |parameters| time_ps(&scatter::ALGORITHM, parameters, 10, level);
+            time("many=3") - time("many=2")
+        };
+        let [alone_ps, along_ps] = [&alone, &along].map(scatter_ps);
+        assert_eq!(alone_ps, along_ps);
+    }
+
+    #[test]
     fn who_is_awake_is_not_woken_again() {
         let (wake_ps, shared_ps) = (500, 60);
         let sleepy = Curves {

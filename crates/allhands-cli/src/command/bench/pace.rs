@@ -58,9 +58,10 @@ impl Pace {
     pub fn learn(&mut self, least: f64, took: Duration) {
         /// Shorter ones are mostly the starting of threads.
         const TELLING: f64 = 0.01;
-        if least >= TELLING {
+        let took = took.as_secs_f64();
+        if took >= TELLING {
             self.learned[0] += least;
-            self.learned[1] += took.as_secs_f64();
+            self.learned[1] += took;
             // The long ones, which tell most, count most.
             self.factor = self.learned[1] / self.learned[0];
         }

@@ -153,23 +153,23 @@ impl Rows {
 
 /// A guess of the seconds that the two calls take which a cell needs at least, with all that is filled and checked.
 pub fn least_seconds(cell: &Cell, is_network: bool) -> f64 {
-    /// For a byte of input or output, …
+    /// For a byte of input or output on one machine, …
     const BYTE_S: f64 = 2e-9;
     /// … between hosts for one that goes through the port which has the most, at 10 Gbit/s, …
     const PORT_BYTE_S: f64 = 0.8e-9;
     /// … and for ranks that are started.
     const START_S: f64 = 0.002;
     let ranks = cell.ranks as usize;
-    let data = memory::of_data(cell.algorithm.collective, ranks, cell.bytes);
-    let port_s = match total_bytes(cell) {
-        _ if !is_network => 0.0,
+    let call_s = match total_bytes(cell) {
+        _ if !is_network => {
+            memory::of_data(cell.algorithm.collective, ranks, cell.bytes) as f64 * BYTE_S
+        }
         // A vector goes through a port several times, by most algorithms the more ranks there are; blocks all go through one.
         vector if vector == cell.bytes => {
             (vector * (1 + ranks.ilog2() as usize)) as f64 * PORT_BYTE_S
         }
         blocks => blocks as f64 * PORT_BYTE_S,
     };
-    let call_s = data as f64 * BYTE_S + port_s;
     START_S + f64::from(Least::One.iterations() as u32) * call_s
 }
 

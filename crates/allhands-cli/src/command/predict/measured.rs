@@ -163,6 +163,11 @@ mod tests {
         path
     }
 
+    fn records(path: &std::path::Path) -> Vec<Record> {
+        let text = std::fs::read_to_string(path).expect("it is there");
+        serde_json::from_str(&text).expect("it is right")
+    }
+
     #[test]
     fn several_runs_are_one() {
         let folder = folder("several");
@@ -176,6 +181,21 @@ mod tests {
         assert!((cells[0].uncertain() - 2.0 / 1.2).abs() < 1e-9);
         let errors = cells[0].errors_of_runs();
         assert!((errors[0] - (2.1 - 1.0) / 2.1).abs() < 1e-9 && errors.len() == 3);
+        // One of which there are fewer says nothing.
+        let lone = records(&runs[0]).remove(0);
+        let few = Record {
+            iterations: 2,
+            ..lone.clone()
+        };
+        let uncertain = |records| of_runs(vec![records])[0].uncertain();
+        assert!(uncertain(vec![lone.clone()]) < 0.01 && uncertain(vec![few]) == 1.0);
+        let several = Record {
+            bytes: 8,
+            rounds_us: vec![1.0, 1.0, 1.1],
+            ..lone.clone()
+        };
+        let cells = of_runs(vec![vec![several, lone]]);
+        assert!(cells[0].uncertain() < 0.11 && cells[1].uncertain() == 1.0);
         // One says of itself what it knows, and there is no other to err of.
         let alone = read(&runs[..1]).expect("it is right");
         assert!(
