@@ -34,7 +34,7 @@ struct Tensor {
 #[repr(C)]
 struct Exchange {
     /// Major and minor.
-    version: [u32; 2],
+    _version: [u32; 2],
     /// That of an older version, and functions that make tensors: not used here.
     _others: [*const c_void; 4],
     /// `dltensor_from_py_object_no_sync`, which lends a tensor's description; 0 if it could.
@@ -78,10 +78,12 @@ pub(crate) fn in_order(
     let capsule = class.getattr(intern!(py, "__dlpack_c_exchange_api__"));
     let capsule = capsule.ok()?.cast_into::<PyCapsule>().ok()?;
     let exchange = capsule.pointer_checked(Some(c"dlpack_exchange_api")).ok()?;
-    // SAFETY: a capsule of that name has one, which lives as long as the process; the versions come first in all versions.
-    let exchange = unsafe { exchange.cast::<Exchange>().as_ref() };
-    let tensor_of_object = exchange.tensor_of_object;
-    let tensor_of_object = tensor_of_object.filter(|_| exchange.version[0] == EXCHANGE_MAJOR)?;
+    // SAFETY: a capsule of that name has a table, which lives as long as the process and begins with its version, whatever that is.
+    if unsafe { exchange.cast::<u32>().read() } != EXCHANGE_MAJOR {
+        return None;
+    }
+    // SAFETY: as before, and it is of the version whose layout this is.
+    let tensor_of_object = unsafe { exchange.cast::<Exchange>().as_ref() }.tensor_of_object?;
     let mut tensor = MaybeUninit::<Tensor>::uninit();
     // SAFETY: the thread is attached, the object is of the class that offers the function, and there is room for the result.
     if unsafe { tensor_of_object(object.as_ptr().cast(), tensor.as_mut_ptr()) } != 0 {

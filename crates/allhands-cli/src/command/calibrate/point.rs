@@ -1,6 +1,7 @@
 //! A point: what was measured of messages of one length.
 
 use super::solve::Terms;
+use crate::command::paired::median;
 
 /// What was measured of messages of one length, without what a call takes.
 #[derive(Clone, Copy, Debug)]
@@ -30,19 +31,12 @@ pub fn steady(points: &mut [Point]) {
         let times: Vec<f64> = each.iter().map(|time| **time).collect();
         for (at, time) in each.iter_mut().enumerate() {
             let around = AROUND.min(at).min(times.len() - 1 - at);
-            **time = middle(&times[at - around..=at + around]);
+            **time = median(times[at - around..=at + around].iter().copied());
         }
         if let ([first, ..], [_, _, _, ..]) = (&mut each[..], &times[..]) {
-            **first = first.min(middle(&times[..3]));
+            **first = first.min(median(times[..3].iter().copied()));
         }
     }
-}
-
-/// The median of an odd number of times.
-fn middle(times: &[f64]) -> f64 {
-    let mut times = times.to_vec();
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }
 
 #[cfg(test)]
