@@ -120,7 +120,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0)]
     root: u32,
 
-    /// The lengths of blocks: regular, uneven (a ramp from nothing to twice the size), random:SEED (up to twice the size)
+    /// The lengths of blocks: regular; by the irregular call equal, first (all in the first block), uneven (a ramp from nothing to twice the size), random:SEED (up to twice the size)
     #[arg(long, default_value = "regular")]
     layout: Spread,
 

@@ -1,7 +1,8 @@
 //! The pace: how long each cell may take, so that all of them end in time on any machine.
 //!
 //! A cell cannot take less than the two calls that it is worth nothing without; how long these take, a guess says, which is
-//! corrected by what such cells took on this machine. What cells that come later need is kept for them; the rest is shared.
+//! corrected by what such cells took on this machine: those of short messages, and those of long ones, apart. What cells that come later
+//! need is kept for them; the rest is shared.
 
 use super::cell::{Least, Record};
 use std::time::{Duration, Instant};
@@ -10,32 +11,69 @@ use std::time::{Duration, Instant};
 const SLACK: f64 = 1.2;
 const SLACK_S: f64 = 1.0;
 
+/// A guess of the seconds that two calls of a cell take.
+#[derive(Clone, Copy, Debug)]
+pub struct Guess {
+    /// Whatever their length: with what is around them.
+    pub start_s: f64,
+    /// For the bytes.
+    pub bytes_s: f64,
+}
+
+impl Guess {
+    fn seconds(self) -> f64 {
+        self.start_s + self.bytes_s
+    }
+
+    /// Which of the two it is wrong by, for the most part.
+    fn part(self) -> usize {
+        usize::from(self.bytes_s > self.start_s)
+    }
+}
+
 /// Time for all cells.
 pub struct Pace {
     start: Instant,
     budget: f64,
-    /// The guess of the least that each cell takes, in seconds, of those that are to come in reverse order.
-    to_come: Vec<f64>,
-    /// The sum of these.
-    sum: f64,
-    /// The seconds of all guesses that were followed by a cell, and of what these cells would have taken with two calls.
+    /// The guesses for the cells that are to come, in reverse order.
+    to_come: Vec<Guess>,
+    /// Of guesses that are short calls' and long ones'.
+    parts: [Part; 2],
+}
+
+/// The guesses of one kind, in seconds.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    /// The sum of those that are to come.
+    to_come: f64,
+    /// The sum of those that were followed by a cell, and of what these cells took with two calls.
     learned: [f64; 2],
+}
+
+impl Part {
     /// By how much guesses are wrong here.
-    factor: f64,
+    fn factor(&self) -> f64 {
+        // The long ones, which tell most, count most.
+        match self.learned {
+            [guessed, took] if guessed > 0.0 => took / guessed,
+            _ => 1.0,
+        }
+    }
 }
 
 impl Pace {
-    /// `least` is a guess of the least seconds of each cell.
-    pub fn new(budget: Duration, least: impl DoubleEndedIterator<Item = f64>) -> Pace {
-        let to_come: Vec<f64> = least.rev().collect();
-        Pace {
+    /// `least` is a guess for each cell.
+    pub fn new(budget: Duration, least: impl DoubleEndedIterator<Item = Guess>) -> Pace {
+        let mut pace = Pace {
             start: Instant::now(),
             budget: budget.as_secs_f64(),
-            sum: to_come.iter().sum(),
-            to_come,
-            learned: [0.0; 2],
-            factor: 1.0,
+            to_come: least.rev().collect(),
+            parts: [Part::default(); 2],
+        };
+        for guess in &pace.to_come {
+            pace.parts[guess.part()].to_come += guess.seconds();
         }
+        pace
     }
 
     /// How long the next cell may take; `None` if the time has long been up.
@@ -46,24 +84,24 @@ impl Pace {
     fn next_at(&mut self, elapsed: f64) -> Option<Duration> {
         let cells = self.to_come.len();
         let own = self.to_come.pop()?;
-        let left = self.budget - elapsed;
-        let spare = left - self.factor * self.sum;
-        self.sum -= own;
-        let share = self.factor * own + spare / cells as f64;
+        let least = self.parts.iter().map(|part| part.factor() * part.to_come);
+        let spare = self.budget - elapsed - least.sum::<f64>();
+        let part = &mut self.parts[own.part()];
+        part.to_come -= own.seconds();
+        let share = part.factor() * own.seconds() + spare / cells as f64;
         let is_time = elapsed < SLACK * self.budget + SLACK_S;
         is_time.then(|| Duration::from_secs_f64(share.max(0.0)))
     }
 
-    /// Learns from a cell of which two calls take `took`, of which the guess was `least` seconds.
-    pub fn learn(&mut self, least: f64, took: Duration) {
+    /// Learns from a cell of which two calls take `took`, for which there was this guess.
+    pub fn learn(&mut self, guess: Guess, took: Duration) {
         /// Shorter ones are mostly the starting of threads.
         const TELLING: f64 = 0.01;
         let took = took.as_secs_f64();
         if took >= TELLING {
-            self.learned[0] += least;
-            self.learned[1] += took;
-            // The long ones, which tell most, count most.
-            self.factor = self.learned[1] / self.learned[0];
+            let learned = &mut self.parts[guess.part()].learned;
+            learned[0] += guess.seconds();
+            learned[1] += took;
         }
     }
 }
@@ -77,15 +115,16 @@ pub fn two_calls(record: &Record, took: Duration) -> Duration {
 mod tests {
     use super::*;
 
-    /// When cells end whose two calls take `slow` times the guess, and which take all the time they are given.
-    fn end(budget: f64, guesses: &[f64], slow: f64) -> (f64, usize) {
+    /// When cells end whose two calls take `slow` times the guess, of short calls and of long ones, and which take all the time they are
+    /// given, and how many are measured.
+    fn end(budget: f64, guesses: &[Guess], slow: [f64; 2]) -> (f64, usize) {
         let mut pace = Pace::new(Duration::from_secs_f64(budget), guesses.iter().copied());
         let (mut elapsed, mut measured) = (0.0, 0);
         for guess in guesses {
             let Some(share) = pace.next_at(elapsed) else {
                 break;
             };
-            let least = guess * slow;
+            let least = guess.seconds() * slow[guess.part()];
             let share = share.as_secs_f64();
             pace.learn(*guess, Duration::from_secs_f64(least));
             elapsed += share.max(least);
@@ -94,19 +133,43 @@ mod tests {
         (elapsed, measured)
     }
 
+    fn guesses() -> Vec<Guess> {
+        let bytes_s = |cell: usize| [0.0, 0.008, 0.098][cell % 3];
+        let guess = |cell| Guess {
+            start_s: 0.002,
+            bytes_s: bytes_s(cell),
+        };
+        (0..700).map(guess).collect()
+    }
+
     #[test]
     fn the_time_is_kept_on_fast_and_slow_machines() {
-        let guesses: Vec<f64> = (0..700).map(|i| [0.002, 0.01, 0.1][i % 3]).collect();
         for slow in [0.1, 1.0, 2.0, 3.0] {
-            let (end, measured) = end(100.0, &guesses, slow);
+            let (end, measured) = end(100.0, &guesses(), [slow; 2]);
             assert!(end < 101.0, "{slow}: {end}");
             assert_eq!(measured, 700, "{slow}");
         }
         // Where even two calls each are too much, the last cells are left out.
-        let (end, measured) = end(100.0, &guesses, 10.0);
+        let (end, measured) = end(100.0, &guesses(), [10.0; 2]);
         assert!(
             end < 123.0 && (200..700).contains(&measured),
             "{end} {measured}"
         );
+    }
+
+    #[test]
+    fn short_calls_say_nothing_of_long_ones() {
+        // Short ones take twenty times as long as was guessed, of which long ones know nothing.
+        let mut pace = Pace::new(Duration::from_secs(100), guesses().into_iter());
+        let first = pace.next_at(0.0).unwrap().as_secs_f64();
+        for _ in 0..10 {
+            pace.learn(guesses()[0], Duration::from_millis(40));
+        }
+        let second = pace.next_at(0.04).unwrap().as_secs_f64();
+        // 233 short ones take 0.038 s more each, which is missing.
+        let expected = first + 0.008 - 233.0 * 0.038 / 699.0;
+        assert!((second - expected).abs() < 0.002, "{first} {second}");
+        let (end, measured) = end(100.0, &guesses(), [20.0, 2.0]);
+        assert!(end < 101.0 && measured == 700, "{end} {measured}");
     }
 }

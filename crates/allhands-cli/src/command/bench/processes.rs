@@ -8,8 +8,7 @@ use super::key::Key;
 use super::pace::{Pace, two_calls};
 use super::report::Summary;
 use super::rounds::{self, Hear, Said};
-use super::rows::Ground;
-use super::rows::least_seconds;
+use super::rows::{Ground, least};
 use super::starts::Starts;
 use super::team::Team;
 use super::workload::Workload;
@@ -19,6 +18,7 @@ use crate::ranks::Ranks;
 use crate::{interrupt, names};
 use allhands::interposition::Interposition;
 use allhands::launch::{self, LaunchError};
+use allhands::policy::NetworkTimes;
 use allhands::{Communicator, Min};
 use anyhow::Context;
 use rustix::process::Signal;
@@ -237,7 +237,8 @@ pub fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Ok(out.flush()?)
     };
     let mut summary = Summary::begin(budget);
-    let mut pace = rows.pace(budget, arguments.team.transport.network().is_some());
+    let network = is_network(arguments).then(|| of_network(&among.comm));
+    let mut pace = rows.pace(budget, network.as_ref());
     match (first, collected) {
         (false, _) => {}
         (true, None) => {
@@ -255,7 +256,8 @@ pub fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for row in rows.cells {
         let begin = records.len();
         for cell in row {
-            records.extend(measure(arguments, cell, &mut among, &mut pace)?);
+            let pace = (&mut pace, network.as_ref());
+            records.extend(measure(arguments, cell, &mut among, pace)?);
         }
         let row = &records[begin..];
         match (first, collected) {
@@ -274,12 +276,29 @@ pub fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures a cell, if rank 0 says that there is time for it.
+fn is_network(arguments: &Arguments) -> bool {
+    arguments.team.transport.network().is_some()
+}
+
+/// What ranks have measured of the network between them, or what is often so.
+fn of_network(comm: &Communicator) -> NetworkTimes {
+    comm.network_times().unwrap_or(NetworkTimes {
+        latency_ns: 20e3,
+        overhead_ns: 5e3,
+        long_overhead_ns: 5e3,
+        burst_overhead_ns: 5e3,
+        gap_ns: 0.0,
+        byte_ns: 0.8,
+        reduce_byte_ns: 0.1,
+    })
+}
+
+/// Measures a cell, if rank 0 says that there is time for it, at this pace on that network.
 fn measure(
     arguments: &Arguments,
     mut cell: Cell,
     among: &mut Among,
-    pace: &mut Pace,
+    (pace, network): (&mut Pace, Option<&NetworkTimes>),
 ) -> anyhow::Result<Option<Record>> {
     /// Instead of nanoseconds: there is no time.
     const NONE: u64 = u64::MAX;
@@ -289,16 +308,12 @@ fn measure(
         return Ok(None);
     }
     let begin = Instant::now();
-    if arguments.is_chosen() && arguments.team.transport.network().is_some() {
+    if arguments.is_chosen() && network.is_some() {
         choose(&mut cell, &among.comm)?;
     }
     let budget = (Duration::from_nanos(share[0]), Least::One);
     let record = cell::measure_among(&cell, among, budget);
-    let is_network = arguments.team.transport.network().is_some();
-    pace.learn(
-        least_seconds(&cell, is_network),
-        two_calls(&record, begin.elapsed()),
-    );
+    pace.learn(least(&cell, network), two_calls(&record, begin.elapsed()));
     Ok(Some(record))
 }
 

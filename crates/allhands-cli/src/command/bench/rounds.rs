@@ -7,7 +7,7 @@ use super::cell::{self, Least, Record};
 use super::key::Key;
 use super::pace::two_calls;
 use super::report::Summary;
-use super::rows::{Ground, Rows, least_seconds, rows};
+use super::rows::{Ground, Rows, least, rows};
 use super::{Arguments, hosts, processes, progress_bar};
 use crate::interrupt;
 use serde::{Deserialize, Serialize};
@@ -106,7 +106,7 @@ pub fn listed(
 
 fn among_threads(mut rows: Rows, budget: Duration, hear: Hear<'_>) -> anyhow::Result<()> {
     hear(Said::Begins(rows.len(), std::mem::take(&mut rows.left_out)))?;
-    let (mut pace, bar) = (rows.pace(budget, false), progress_bar(rows.len()));
+    let (mut pace, bar) = (rows.pace(budget, None), progress_bar(rows.len()));
     for row in &rows.cells {
         let mut records = Vec::new();
         for cell in row {
@@ -116,10 +116,7 @@ fn among_threads(mut rows: Rows, budget: Duration, hear: Hear<'_>) -> anyhow::Re
             };
             let begin = Instant::now();
             let record = cell::measure(cell, (share, Least::One));
-            pace.learn(
-                least_seconds(cell, false),
-                two_calls(&record, begin.elapsed()),
-            );
+            pace.learn(least(cell, None), two_calls(&record, begin.elapsed()));
             records.push(record);
             bar.inc(1);
         }

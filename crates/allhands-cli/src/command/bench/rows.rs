@@ -1,12 +1,12 @@
 //! The rows of a benchmark: which algorithms are measured at which sizes, and what the machine has no memory for.
 
 use super::cell::{Cell, Least, total_bytes};
-use super::pace::Pace;
+use super::pace::{Guess, Pace};
 use super::spread::{self, Spread};
 use super::{Arguments, Subject, report};
 use crate::command::memory;
 use crate::names;
-use allhands::policy::{self, predict};
+use allhands::policy::{self, NetworkTimes, predict};
 use allhands_core::algorithm::{self, Algorithm, Requirement, Unsuitable, print_parameters};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{self, Question};
@@ -144,33 +144,45 @@ impl Rows {
         Ok(())
     }
 
-    /// A pace at which all cells end within `budget`, where ranks are on hosts of their own or share one machine.
-    pub fn pace(&self, budget: Duration, is_network: bool) -> Pace {
+    /// A pace at which all cells end within `budget`, where ranks share one machine or are on `network`.
+    pub fn pace(&self, budget: Duration, network: Option<&NetworkTimes>) -> Pace {
         let cells = self.cells.iter().flatten();
-        Pace::new(budget, cells.map(|cell| least_seconds(cell, is_network)))
+        Pace::new(budget, cells.map(|cell| least(cell, network)))
     }
 }
 
-/// A guess of the seconds that the two calls take which a cell needs at least, with all that is filled and checked.
-pub fn least_seconds(cell: &Cell, is_network: bool) -> f64 {
+/// A guess of the seconds that the two calls take which a cell needs at least, with all that is filled and checked: among ranks that share one
+/// machine, or on `network`, which is what the ranks have measured of it, or else any.
+pub fn least(cell: &Cell, network: Option<&NetworkTimes>) -> Guess {
     /// For a byte of input or output on one machine, …
     const BYTE_S: f64 = 2e-9;
-    /// … between hosts for one that goes through the port which has the most, at 10 Gbit/s, …
-    const PORT_BYTE_S: f64 = 0.8e-9;
     /// … and for ranks that are started.
     const START_S: f64 = 0.002;
     let ranks = cell.ranks as usize;
-    let call_s = match total_bytes(cell) {
-        _ if !is_network => {
-            memory::of_data(cell.algorithm.collective, ranks, cell.bytes) as f64 * BYTE_S
+    let steps = 1 + ranks.ilog2() as usize;
+    let [latency_s, call_s] = match (network, total_bytes(cell)) {
+        (None, _) => {
+            let data = memory::of_data(cell.algorithm.collective, ranks, cell.bytes);
+            [0.0, data as f64 * BYTE_S]
         }
-        // A vector goes through a port several times, by most algorithms the more ranks there are; blocks all go through one.
-        vector if vector == cell.bytes => {
-            (vector * (1 + ranks.ilog2() as usize)) as f64 * PORT_BYTE_S
+        (Some(network), bytes) => {
+            // A vector goes through a port several times, by most algorithms the more ranks there are; blocks all go through one.
+            let through_port = if bytes == cell.bytes {
+                bytes * steps
+            } else {
+                bytes
+            };
+            let step_ns = network.latency_ns + 2.0 * network.burst_overhead_ns;
+            let bytes_ns = through_port as f64 * network.byte_ns;
+            // Beside the call all ranks agree on its start, and on its end.
+            [3.0 * steps as f64 * step_ns, bytes_ns].map(|ns| ns * 1e-9)
         }
-        blocks => blocks as f64 * PORT_BYTE_S,
     };
-    START_S + f64::from(Least::One.iterations() as u32) * call_s
+    let calls = f64::from(Least::One.iterations() as u32);
+    Guess {
+        start_s: START_S + calls * latency_s,
+        bytes_s: calls * call_s,
+    }
 }
 
 /// The cells to measure among so many ranks, each number on its ground: those that the memory there holds.

@@ -10,6 +10,10 @@ use std::str::FromStr;
 pub enum Spread {
     /// All blocks alike (a vector that is cut into blocks: as even as it can be cut).
     Regular,
+    /// The same by the irregular call, which is given lengths that happen to be alike.
+    Equal,
+    /// Everything in the first block; between pairs in each rank's own.
+    First,
     /// A ramp: nothing for the first block, twice the size for the last; between pairs by their distance.
     Uneven,
     /// Any length from nothing to twice the size, from this seed.
@@ -22,13 +26,15 @@ impl FromStr for Spread {
     fn from_str(text: &str) -> Result<Spread, String> {
         match text.split_once(':') {
             None if text == "regular" => Ok(Spread::Regular),
+            None if text == "equal" => Ok(Spread::Equal),
+            None if text == "first" => Ok(Spread::First),
             None if text == "uneven" => Ok(Spread::Uneven),
             Some(("random", seed)) => seed
                 .parse()
                 .map(Spread::Random)
                 .map_err(|_| format!("'{seed}' is no seed; type a number, as in random:1")),
             _ => Err(format!(
-                "'{text}' is no layout; type regular, uneven or random:SEED"
+                "'{text}' is no layout; type regular, equal, first, uneven or random:SEED"
             )),
         }
     }
@@ -38,6 +44,8 @@ impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Spread::Regular => f.write_str("regular"),
+            Spread::Equal => f.write_str("equal"),
+            Spread::First => f.write_str("first"),
             Spread::Uneven => f.write_str("uneven"),
             Spread::Random(seed) => write!(f, "random:{seed}"),
         }
@@ -71,7 +79,10 @@ impl Spread {
                 .unwrap_or(0)
         };
         let base = match call.collective {
-            Collective::ReduceScatter if self == Spread::Regular => return even(),
+            Collective::ReduceScatter if matches!(self, Spread::Regular | Spread::Equal) => {
+                return even();
+            }
+            Collective::ReduceScatter if self == Spread::First => elements,
             Collective::ReduceScatter => elements / call.ranks as usize,
             _ => elements,
         };
@@ -84,7 +95,9 @@ impl Spread {
             _ => unit,
         };
         match self {
-            Spread::Regular => base,
+            Spread::Regular | Spread::Equal => base,
+            Spread::First if place == 0 => base,
+            Spread::First => 0,
             Spread::Uneven if ranks == 1 => base,
             Spread::Uneven => (2 * base as u64 * place / (ranks - 1)) as usize,
             Spread::Random(seed) => {
@@ -103,7 +116,7 @@ mod tests {
 
     #[test]
     fn layouts_are_read_and_printed() {
-        for text in ["regular", "uneven", "random:7"] {
+        for text in ["regular", "equal", "first", "uneven", "random:7"] {
             assert_eq!(text.parse::<Spread>().unwrap().to_string(), text);
         }
         for text in ["random", "random:x", "even"] {
@@ -125,5 +138,10 @@ mod tests {
         let vector = Call::new(Collective::ReduceScatter, 3);
         let cut = (0..3).map(|u| Spread::Regular.elements(&vector, u, 10));
         assert_eq!(cut.sum::<usize>(), 10);
+        for (spread, expected) in [(Spread::Equal, [4, 3, 3]), (Spread::First, [10, 0, 0])] {
+            let mut cut: Vec<usize> = (0..3).map(|u| spread.elements(&vector, u, 10)).collect();
+            cut.sort_unstable_by_key(|elements| std::cmp::Reverse(*elements));
+            assert_eq!(cut, expected, "{spread}");
+        }
     }
 }

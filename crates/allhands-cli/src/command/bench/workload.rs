@@ -134,7 +134,7 @@ impl Workload {
             Collective::Allgather => operation::allgather_v(input, output, &counts),
             Collective::Alltoall if regular => operation::alltoall(input, output),
             Collective::Alltoall => operation::alltoall_v(input, &counts, output, &receive),
-            Collective::ReduceScatter if counts.iter().all(|n| *n == counts[0]) => {
+            Collective::ReduceScatter if regular && counts.iter().all(|n| *n == counts[0]) => {
                 operation::reduce_scatter(input, output, &Sum)
             }
             Collective::ReduceScatter => operation::reduce_scatter_v(input, &counts, output, &Sum),

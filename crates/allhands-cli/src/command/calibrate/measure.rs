@@ -17,8 +17,11 @@ pub(super) const SHORT_BYTES: u64 = super::budget::Budget::SHORT_BYTES;
 const BEND: f64 = 10.0;
 /// How often what lies between two lengths is halved.
 const HALVINGS: u32 = 2;
-/// Round trips, notifications, gets, copies of one call.
+/// Round trips, notifications and gets of one call.
 const AGAIN: u32 = 8;
+/// Copies or reductions of one call: of short ones so many that what the call takes by itself, which differs from call to call, is nothing
+/// beside them.
+const COPIES: u32 = 1024;
 /// How much is sent again in one call's round trips.
 const MOST_SENT_AGAIN: u64 = 1 << 10;
 /// How much of one call's puts, gets and copies there is, unless a single one is longer.
@@ -370,16 +373,18 @@ impl Lab<'_> {
                 break;
             }
             if at.is_multiple_of(2) {
-                nothing_us.push(self.ask("nothing", None, 1, 8)?.us);
+                nothing_us.push(self.ask("nothing", None, 1, 8)?);
             }
             let many = (None, again(bytes));
             let copies = self.ask_of(Collective::Alltoall, "copies", many, bytes)?;
             let reductions = self.ask_of(Collective::Allreduce, "reductions", many, bytes)?;
-            calls_us.push((bytes, [copies.us, reductions.us]));
+            calls_us.push((bytes, [copies.own_us, reductions.own_us]));
         }
-        findings.call_us = median(nothing_us.into_iter());
+        findings.call_us = median(nothing_us.iter().map(|nothing| nothing.us));
+        // The rank that copies knows best when it has: the others' ends say nothing of that.
+        let own_call_us = median(nothing_us.iter().map(|nothing| nothing.own_us));
         for (bytes, both_us) in calls_us {
-            let one = |us: f64| ((us - findings.call_us) / f64::from(again(bytes))).max(1e-6);
+            let one = |us: f64| ((us - own_call_us) / f64::from(again(bytes))).max(1e-6);
             let [copy_us, reduce_us] = both_us.map(one);
             findings.alone.bytes.push(bytes);
             findings.alone.copy_us.push(copy_us);
@@ -401,5 +406,5 @@ impl Lab<'_> {
 /// How often what is so long is done in one call: short ones often, as clocks are coarse; long ones once, as collectives do, which find
 /// none of it in caches.
 fn again(bytes: u64) -> u32 {
-    (MOST_BYTES / bytes).clamp(1, u64::from(AGAIN)) as u32
+    (MOST_BYTES / bytes).clamp(1, u64::from(COPIES)) as u32
 }

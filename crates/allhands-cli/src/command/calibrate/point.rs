@@ -10,11 +10,11 @@ pub struct Point {
     pub terms: Terms,
 }
 
-/// Takes for each time the median of those at the five lengths around it: what rises steadily stays as it is, and what one of them was
-/// disturbed by is gone. Hosts that share processors are disturbed often. The shortest one takes no longer than the median of the first three:
-/// every message of at most its length goes by it.
+/// Leaves a time as it is that lies between those of the next shorter and the next longer messages, and takes for any other the median
+/// of it and of what lines through its neighbours say: what rises stays as it is, also by steps, and what one length was disturbed by is gone.
+/// Hosts that share processors are disturbed often. The shortest one takes no longer than the median of the first three: every message of at most its
+/// length goes by it.
 pub fn steady(points: &mut [Point]) {
-    const AROUND: usize = 2;
     let fields: [fn(&mut Terms) -> Option<&mut f64>; 6] = [
         |terms| Some(&mut terms.way_us),
         |terms| Some(&mut terms.scatter_us),
@@ -26,17 +26,46 @@ pub fn steady(points: &mut [Point]) {
     for field in fields {
         let each = points
             .iter_mut()
-            .filter_map(|point| field(&mut point.terms));
-        let mut each: Vec<&mut f64> = each.collect();
+            .filter_map(|point| Some((point.bytes as f64, field(&mut point.terms)?)));
+        let (lengths, mut each): (Vec<f64>, Vec<&mut f64>) = each.unzip();
         let times: Vec<f64> = each.iter().map(|time| **time).collect();
         for (at, time) in each.iter_mut().enumerate() {
-            let around = AROUND.min(at).min(times.len() - 1 - at);
-            **time = median(times[at - around..=at + around].iter().copied());
+            **time = among_neighbours(&lengths, &times, at);
         }
         if let ([first, ..], [_, _, _, ..]) = (&mut each[..], &times[..]) {
             **first = first.min(median(times[..3].iter().copied()));
         }
     }
+}
+
+/// What takes the place of a time.
+fn among_neighbours(lengths: &[f64], times: &[f64], at: usize) -> f64 {
+    const PAIRS: [[isize; 2]; 4] = [[-1, 1], [-2, 2], [-2, -1], [1, 2]];
+    /// Of the longest, which has nothing behind it, and by which all longer ones go.
+    const LAST: [[isize; 2]; 2] = [[-2, -1], [-3, -1]];
+    let (here, is_last) = (times[at], at + 1 == times.len());
+    let pairs = if is_last { &LAST[..] } else { &PAIRS[..] };
+    let place = |offset| {
+        let place = at.checked_add_signed(offset);
+        place.filter(|place| *place < times.len())
+    };
+    let pairs = pairs.iter();
+    let pairs: Vec<(usize, usize)> = pairs
+        .filter_map(|[one, other]| Some((place(*one)?, place(*other)?)))
+        .collect();
+    let is_between = |(before, after): (usize, usize)| {
+        let (one, other) = (times[before], times[after]);
+        (one.min(other)..=one.max(other)).contains(&here)
+    };
+    // With less than two lines, and of two neighbours that it lies between, it stays.
+    if pairs.len() < 2 || (!is_last && is_between(pairs[0])) {
+        return here;
+    }
+    let lines = pairs.into_iter().map(|(one, other)| {
+        let part = (lengths[at] - lengths[one]) / (lengths[other] - lengths[one]);
+        (times[one] + part * (times[other] - times[one])).max(0.0)
+    });
+    median(lines.chain([here]))
 }
 
 #[cfg(test)]
@@ -70,12 +99,42 @@ mod tests {
             of(|p| p.terms.way_us),
             [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
         );
-        assert_eq!(
-            of(|p| p.terms.shared_us),
-            [2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 70.0]
+        let steadied = of(|p| p.terms.shared_us);
+        assert_eq!(steadied[..2], [2.0, 2.0]);
+        assert!(steadied[6] < 10.0, "{steadied:?}");
+        assert!(
+            steadied[2..5].iter().all(|us| (1.9..6.0).contains(us)),
+            "{steadied:?}"
         );
+        assert!(steadied[5] > 4.0, "{steadied:?}");
         let bursts = points.iter().map(|point| point.terms.burst_us);
         let short = [4.0, 4.0, 4.0, 4.0].map(Some);
         assert!(bursts.eq(short.into_iter().chain([None; 3])));
+    }
+
+    #[test]
+    fn steps_stay_and_what_is_missing_lies_between_its_neighbours() {
+        let lengths: Vec<f64> = (3..12).map(|exponent| f64::from(1 << exponent)).collect();
+        let line = |bytes: f64| 10.0 + bytes / 4.0;
+        let steadied = |times: &[f64]| -> Vec<f64> {
+            (0..times.len())
+                .map(|at| among_neighbours(&lengths, times, at))
+                .collect()
+        };
+        let step: Vec<f64> = lengths
+            .iter()
+            .map(|bytes| line(*bytes) + if *bytes > 100.0 { 500.0 } else { 0.0 })
+            .collect();
+        assert_eq!(steadied(&step), step);
+        for wrong in [0.0, 0.4, 3.0] {
+            let times: Vec<f64> = lengths.iter().map(|bytes| line(*bytes)).collect();
+            for at in [3, 5, 8] {
+                let mut times = times.clone();
+                times[at] *= wrong;
+                let off = steadied(&times).into_iter().zip(&lengths);
+                let off = off.map(|(us, bytes)| (us / line(*bytes) - 1.0).abs());
+                assert!(off.fold(0.0, f64::max) < 1e-9, "{wrong} at {at}");
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The list of guidelines: what each collective may take, by what others take that do its work.
 
+use crate::command::bench::spread::Spread;
 use allhands_core::call::Collective;
 
 /// Calls, each with its size as users type it.
@@ -12,8 +13,18 @@ pub struct Guideline {
     pub bytes: usize,
     pub left: Calls,
     pub right: Calls,
-    /// Whether each rank then combines its own vector with what the right side has given it.
-    pub reduces: bool,
+    pub how: How,
+}
+
+/// How the calls of a right side are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// As those of a left side.
+    Alike,
+    /// Each rank then combines its own vector with what they have given it.
+    Combined,
+    /// In their irregular forms, with blocks of such lengths.
+    Irregular(Spread),
 }
 
 impl Guideline {
@@ -54,8 +65,8 @@ use Collective::{
 };
 use Size::{All, Part, Same};
 
-/// The patterns of PGMPI, as far as they are regular and of calls alone. Those of barrier and of exscan, which needs no more than scan,
-/// are ours.
+/// The patterns of PGMPI, as far as they are regular and of calls alone; with an irregular form for the right side's last call most would
+/// be the same pattern again. Those of barrier and of exscan, which needs no more than scan, are ours.
 const PATTERNS: &[(Collective, &[(Collective, Size)])] = &[
     (Allgather, &[(Gather, Same), (Broadcast, All)]),
     (Allgather, &[(Allreduce, All)]),
@@ -74,10 +85,44 @@ const PATTERNS: &[(Collective, &[(Collective, Size)])] = &[
     (Exscan, &[(Scan, Same)]),
 ];
 
+/// PGMPI's patterns whose right side is an irregular form that does the regular one's work.
+const IRREGULAR: &[(Collective, Collective, Spread)] = &[
+    (Allgather, Allgather, Spread::Equal),
+    (Alltoall, Alltoall, Spread::Equal),
+    (Broadcast, Allgather, Spread::First),
+    (Gather, Gather, Spread::Equal),
+    (ReduceScatter, ReduceScatter, Spread::Equal),
+    (Scatter, Scatter, Spread::Equal),
+];
+
 /// All guidelines of some collectives at these sizes, in order, among so many ranks.
 pub fn all(collectives: &[Collective], sizes: &[usize], ranks: u32) -> Vec<Guideline> {
+    let mut all = by_others(collectives, sizes, ranks as usize);
+    all.extend(by_irregular(collectives, sizes));
+    if collectives.contains(&Scan) {
+        all.extend(sizes.iter().map(|&bytes| Guideline {
+            name: "scan <= exscan + reduction".to_string(),
+            bytes,
+            left: vec![(Scan, bytes)],
+            right: vec![(Exscan, bytes)],
+            how: How::Combined,
+        }));
+    }
+    let mut rising = sizes.to_vec();
+    rising.sort_unstable();
+    rising.dedup();
+    for &collective in collectives
+        .iter()
+        .filter(|collective| **collective != Barrier)
+    {
+        all.extend(by_sizes(collective, &rising));
+    }
+    all
+}
+
+/// What a collective may take by others that do its work.
+fn by_others(collectives: &[Collective], sizes: &[usize], ranks: usize) -> Vec<Guideline> {
     let mut all = Vec::new();
-    let ranks = ranks as usize;
     for (left, right) in PATTERNS
         .iter()
         .filter(|pattern| collectives.contains(&pattern.0))
@@ -98,50 +143,52 @@ pub fn all(collectives: &[Collective], sizes: &[usize], ranks: u32) -> Vec<Guide
                     .iter()
                     .map(|(call, size)| (*call, size.of(bytes, ranks)))
                     .collect(),
-                reduces: false,
+                how: How::Alike,
             }
         }));
     }
-    if collectives.contains(&Scan) {
-        all.extend(sizes.iter().map(|&bytes| Guideline {
-            name: "scan <= exscan + reduction".to_string(),
-            bytes,
-            left: vec![(Scan, bytes)],
-            right: vec![(Exscan, bytes)],
-            reduces: true,
-        }));
-    }
-    let mut rising = sizes.to_vec();
-    rising.sort_unstable();
-    rising.dedup();
-    for &collective in collectives
-        .iter()
-        .filter(|collective| **collective != Barrier)
-    {
-        for pair in rising.windows(2) {
-            all.push(Guideline {
-                name: "monotony".to_string(),
-                bytes: pair[0],
-                left: vec![(collective, pair[0])],
-                right: vec![(collective, pair[1])],
-                reduces: false,
-            });
-        }
-        for &bytes in rising.iter().filter(|bytes| **bytes >= 2 * ELEMENT_BYTES) {
-            let half = (
-                collective,
-                bytes.div_ceil(2 * ELEMENT_BYTES) * ELEMENT_BYTES,
-            );
-            all.push(Guideline {
-                name: "split-robustness".to_string(),
-                bytes,
-                left: vec![(collective, bytes)],
-                right: vec![half; 2],
-                reduces: false,
-            });
-        }
-    }
     all
+}
+
+/// What a collective may take by an irregular form.
+fn by_irregular<'a>(
+    collectives: &'a [Collective],
+    sizes: &'a [usize],
+) -> impl Iterator<Item = Guideline> + 'a {
+    let patterns = IRREGULAR.iter();
+    let asked = patterns.filter(|pattern| collectives.contains(&pattern.0));
+    asked.flat_map(move |&(left, right, spread)| {
+        sizes.iter().map(move |&bytes| Guideline {
+            name: format!("{} <= {}-v", left.name(), right.name()),
+            bytes,
+            left: vec![(left, bytes)],
+            right: vec![(right, bytes)],
+            how: How::Irregular(spread),
+        })
+    })
+}
+
+/// Monotony and split-robustness of a collective at rising sizes.
+fn by_sizes(collective: Collective, rising: &[usize]) -> impl Iterator<Item = Guideline> {
+    let monotony = rising.windows(2).map(move |pair| Guideline {
+        name: "monotony".to_string(),
+        bytes: pair[0],
+        left: vec![(collective, pair[0])],
+        right: vec![(collective, pair[1])],
+        how: How::Alike,
+    });
+    let can_be_halved = rising.iter().filter(|bytes| **bytes >= 2 * ELEMENT_BYTES);
+    let split = can_be_halved.map(move |&bytes| {
+        let half = bytes.div_ceil(2 * ELEMENT_BYTES) * ELEMENT_BYTES;
+        Guideline {
+            name: "split-robustness".to_string(),
+            bytes,
+            left: vec![(collective, bytes)],
+            right: vec![(collective, half); 2],
+            how: How::Alike,
+        }
+    });
+    monotony.chain(split)
 }
 
 #[cfg(test)]
@@ -173,7 +220,9 @@ mod tests {
             ]
         );
         assert_eq!(of("barrier <= allreduce"), [vec![(Allreduce, 8)]]);
-        let by_exscan = all.iter().filter(|guideline| guideline.reduces);
+        let by_exscan = all
+            .iter()
+            .filter(|guideline| guideline.how == How::Combined);
         let by_exscan: Vec<_> = by_exscan.map(|one| (&one.left, &one.right)).collect();
         let sides = |bytes| (vec![(Scan, bytes)], vec![(Exscan, bytes)]);
         let expected = [sides(8), sides(1024)];
@@ -182,6 +231,14 @@ mod tests {
                 .into_iter()
                 .eq(expected.iter().map(|(left, right)| (left, right)))
         );
+        assert_eq!(
+            of("broadcast <= allgather-v"),
+            [[(Allgather, 8)], [(Allgather, 1024)]]
+        );
+        let irregular = all
+            .iter()
+            .filter(|guideline| matches!(guideline.how, How::Irregular(_)));
+        assert_eq!(irregular.count(), 12);
         let halves = of("split-robustness");
         assert_eq!(
             halves.len(),

@@ -1,10 +1,11 @@
 //! Guidelines measured: both sides by turns, and those that seem to be violated once more.
 
-use super::list::{self, Calls, Guideline};
+use super::list::{self, Calls, Guideline, How};
 use super::{Arguments, Record, called};
 use crate::command::bench::cell::{Among, By, Cell, Least};
 use crate::command::bench::processes;
 use crate::command::bench::rows::Ground;
+use crate::command::bench::spread::Spread;
 use crate::command::memory;
 use crate::command::paired::{self, Ratio, Runner};
 use crate::interrupt;
@@ -66,14 +67,15 @@ pub fn all(
 fn measured(guideline: &Guideline, among: &mut Among, budget: Duration) -> anyhow::Result<Record> {
     let ranks = among.comm.size() as u32;
     let is_more = |ratio: &Ratio| ratio.mean > MORE && ratio.least > 1.0;
-    let right = match guideline.reduces {
-        true => By::PolicyAndReduction,
-        false => By::Policy,
+    let (right, spread) = match guideline.how {
+        How::Alike => (By::Policy, Spread::Regular),
+        How::Combined => (By::PolicyAndReduction, Spread::Regular),
+        How::Irregular(spread) => (By::Policy, spread),
     };
     let sides = || -> anyhow::Result<[Runner; 2]> {
         Ok([
-            runner(&guideline.left, ranks, By::Policy)?,
-            runner(&guideline.right, ranks, right)?,
+            runner((&guideline.left, Spread::Regular), ranks, By::Policy)?,
+            runner((&guideline.right, spread), ranks, right)?,
         ])
     };
     let (mut runners, mut ratio) = both(sides()?, among, budget)?;
@@ -82,22 +84,19 @@ fn measured(guideline: &Guideline, among: &mut Among, budget: Duration) -> anyho
         (runners, ratio) = both(sides()?, among, budget * AGAIN)?;
     }
     let violated = seems && is_more(&ratio);
-    let said = |calls: &Calls| {
-        calls
-            .iter()
-            .map(|call| called(*call))
-            .collect::<Vec<_>>()
-            .join(" + ")
+    let said = |calls: &Calls, spread| {
+        let words = calls.iter().map(|call| called(*call, spread));
+        words.collect::<Vec<_>>().join(" + ")
     };
     Ok(Record {
         guideline: guideline.name.clone(),
         collective: guideline.left[0].0.name().to_string(),
         ranks,
         bytes: guideline.bytes,
-        left: said(&guideline.left),
-        right: match guideline.reduces {
-            true => said(&guideline.right) + " + reduction",
-            false => said(&guideline.right),
+        left: said(&guideline.left, Spread::Regular),
+        right: match guideline.how {
+            How::Combined => said(&guideline.right, spread) + " + reduction",
+            How::Alike | How::Irregular(_) => said(&guideline.right, spread),
         },
         left_us: runners[0].us(0, 1),
         right_us: runners[1].us(0, 1),
@@ -133,8 +132,8 @@ fn pairs([left, right]: &[Runner; 2]) -> impl Iterator<Item = (f64, f64)> {
     left.copied().zip(right.copied())
 }
 
-/// What makes these calls, by whatever is chosen for them.
-fn runner(calls: &Calls, ranks: u32, by: By) -> anyhow::Result<Runner> {
+/// What makes these calls, with blocks of such lengths, by whatever is chosen for them.
+fn runner((calls, spread): (&Calls, Spread), ranks: u32, by: By) -> anyhow::Result<Runner> {
     let cell = |(collective, bytes): &(Collective, usize)| {
         let any = algorithm::of(*collective).next();
         let any = any.with_context(|| format!("no algorithm for {collective}"))?;
@@ -142,7 +141,10 @@ fn runner(calls: &Calls, ranks: u32, by: By) -> anyhow::Result<Runner> {
             Collective::Barrier => 0,
             _ => *bytes,
         };
-        Ok(Cell::regular((any, ""), ranks, bytes))
+        Ok(Cell {
+            spread,
+            ..Cell::regular((any, ""), ranks, bytes)
+        })
     };
     let cells = calls
         .iter()

@@ -6,6 +6,7 @@ mod measure;
 use super::bench::cell::Among;
 use super::bench::processes;
 use super::bench::rows::Ground;
+use super::bench::spread::Spread;
 use super::bench::team::Team;
 use super::together::{self, Say};
 use crate::sizes::say;
@@ -27,7 +28,7 @@ use std::time::{Duration, Instant};
 /// and then by ranks that are started anew, as how long a short call takes depends on where a start has put its memory. What takes longer
 /// once but not again is counted as noise. What is printed as `once` has yet to be so again. Ranks that somebody else has started are not started anew.
 ///
-/// The irregular forms, which with equal lengths do a regular one's work, are not measured.
+/// An irregular form, such as gather-v, that does the work of a regular one is served by itself, and no regular call should take longer.
 ///
 /// Keys of --json: guideline, collective, ranks, bytes, left, right, left_us, right_us, ratio, least and most (its interval), violated,
 /// noise, rounds, transport.
@@ -184,10 +185,11 @@ fn line(record: &Record, violated: &str) -> String {
 }
 
 /// A call as it is printed.
-fn called((collective, bytes): (Collective, usize)) -> String {
+fn called((collective, bytes): (Collective, usize), spread: Spread) -> String {
+    let form = if spread == Spread::Regular { "" } else { "-v" };
     match collective {
         Collective::Barrier => collective.name().to_string(),
-        _ => format!("{}({})", collective.name(), say(bytes)),
+        _ => format!("{}{form}({})", collective.name(), say(bytes)),
     }
 }
 
