@@ -46,7 +46,7 @@ pub(super) struct Part {
 }
 
 /// Seconds for a calibration, here and between hosts.
-const CALIBRATE: [u32; 2] = [30, 90];
+const CALIBRATE: [u32; 2] = [30, 120];
 /// Seconds for the two halves of tuning, for regret here and between hosts, where calls are long, and for guidelines.
 pub(super) const TUNE: u32 = 280;
 const REGRET: [u32; 2] = [150, 200];

@@ -2,7 +2,7 @@
 //!
 //! A cell cannot take less than the two calls that it is worth nothing without; how long these take, a guess says, which is
 //! corrected by what such cells took on this machine: those of short messages, and those of long ones, apart. What cells that come later
-//! need is kept for them; the rest is shared.
+//! need, and of short calls a few more, is kept for them; the rest is shared.
 
 use super::cell::{Least, Record};
 use std::time::{Duration, Instant};
@@ -25,6 +25,14 @@ impl Guess {
         self.start_s + self.bytes_s
     }
 
+    /// How long the cell is to have: one call tells less of a cell the shorter it is.
+    fn wanted_s(self) -> f64 {
+        /// So many times two calls, but no longer than this.
+        const MORE: f64 = 5.0;
+        const MOST_S: f64 = 0.1;
+        (MORE * self.seconds()).min(MOST_S).max(self.seconds())
+    }
+
     /// Which of the two it is wrong by, for the most part.
     fn part(self) -> usize {
         usize::from(self.bytes_s > self.start_s)
@@ -44,8 +52,9 @@ pub struct Pace {
 /// The guesses of one kind, in seconds.
 #[derive(Clone, Copy, Default)]
 struct Part {
-    /// The sum of those that are to come.
+    /// The sums of those that are to come, and of what they want.
     to_come: f64,
+    wanted: f64,
     /// The sum of those that were followed by a cell, and of what these cells took with two calls.
     learned: [f64; 2],
 }
@@ -71,7 +80,9 @@ impl Pace {
             parts: [Part::default(); 2],
         };
         for guess in &pace.to_come {
-            pace.parts[guess.part()].to_come += guess.seconds();
+            let part = &mut pace.parts[guess.part()];
+            part.to_come += guess.seconds();
+            part.wanted += guess.wanted_s();
         }
         pace
     }
@@ -84,11 +95,19 @@ impl Pace {
     fn next_at(&mut self, elapsed: f64) -> Option<Duration> {
         let cells = self.to_come.len();
         let own = self.to_come.pop()?;
-        let least = self.parts.iter().map(|part| part.factor() * part.to_come);
-        let spare = self.budget - elapsed - least.sum::<f64>();
+        let all = |of: fn(&Part) -> f64| -> f64 {
+            self.parts.iter().map(|part| part.factor() * of(part)).sum()
+        };
+        let (least, wanted) = (all(|part| part.to_come), all(|part| part.wanted));
+        let left = self.budget - elapsed;
+        // Nobody has what he wants before all have what they need.
+        let granted = ((left - least) / (wanted - least).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+        let spare = (left - wanted).max(0.0);
         let part = &mut self.parts[own.part()];
         part.to_come -= own.seconds();
-        let share = part.factor() * own.seconds() + spare / cells as f64;
+        part.wanted -= own.wanted_s();
+        let own = own.seconds() + granted * (own.wanted_s() - own.seconds());
+        let share = part.factor() * own + spare / cells as f64;
         let is_time = elapsed < SLACK * self.budget + SLACK_S;
         is_time.then(|| Duration::from_secs_f64(share.max(0.0)))
     }
@@ -166,8 +185,8 @@ mod tests {
             pace.learn(guesses()[0], Duration::from_millis(40));
         }
         let second = pace.next_at(0.04).unwrap().as_secs_f64();
-        // 233 short ones take 0.038 s more each, which is missing.
-        let expected = first + 0.008 - 233.0 * 0.038 / 699.0;
+        // 233 short ones want 0.19 s more each, which is missing.
+        let expected = first + 0.04 - 233.0 * 0.19 / 699.0;
         assert!((second - expected).abs() < 0.002, "{first} {second}");
         let (end, measured) = end(100.0, &guesses(), [20.0, 2.0]);
         assert!(end < 101.0 && measured == 700, "{end} {measured}");

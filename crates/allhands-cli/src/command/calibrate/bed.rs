@@ -79,6 +79,12 @@ pub trait Bed {
         Ok(true)
     }
 
+    /// Whether these are asked again, of which the quieter answer counts, as hosts are disturbed for minutes, and what disturbs them is
+    /// no part of them. They have time of their own.
+    fn asks_again(&mut self, _questions: Vec<Question>) -> bool {
+        false
+    }
+
     /// For how many seconds in all there would be time for everything, where there is not.
     fn would_take_s(&self) -> Option<f64> {
         None
@@ -123,6 +129,8 @@ pub struct Real {
     pub among: Vec<Among>,
     /// What there is time for; rank 0's counts.
     pub budget: Budget,
+    /// The time in which what is short is asked again, in seconds; 0 where it is not.
+    pub again_s: f64,
 }
 
 impl Real {
@@ -208,6 +216,14 @@ impl Bed for Real {
 
     fn has_time_for_more(&mut self, questions: &[Question]) -> anyhow::Result<bool> {
         self.of_first(self.budget.has_time_for_more(questions))
+    }
+
+    fn asks_again(&mut self, questions: Vec<Question>) -> bool {
+        if self.again_s == 0.0 {
+            return false;
+        }
+        self.budget.begin_again(questions, self.again_s);
+        true
     }
 
     fn would_take_s(&self) -> Option<f64> {

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 pub struct Budget {
     begin: Instant,
     seconds: f64,
+    /// Seconds of the whole time that are kept for what is asked again.
+    kept_s: f64,
     /// In how many memories each question is asked.
     memories: usize,
     to_come: Vec<Question>,
@@ -43,6 +45,7 @@ impl Budget {
         Budget {
             begin,
             seconds,
+            kept_s: 0.0,
             memories: 1,
             to_come: Vec::new(),
             more: 0,
@@ -51,9 +54,24 @@ impl Budget {
         }
     }
 
+    /// The same but for `kept_s` of these seconds, in which something is asked again.
+    pub fn but_for(self, kept_s: f64) -> Budget {
+        Budget {
+            seconds: self.seconds - kept_s,
+            kept_s,
+            ..self
+        }
+    }
+
     /// All seconds.
     pub fn seconds(&self) -> f64 {
-        self.seconds
+        self.seconds + self.kept_s
+    }
+
+    /// From now on there are `seconds`, for these questions.
+    pub fn begin_again(&mut self, questions: Vec<Question>, seconds: f64) {
+        (self.begin, self.seconds, self.kept_s) = (Instant::now(), seconds, 0.0);
+        (self.to_come, self.more) = (questions, 0);
     }
 
     /// What tells how long questions take: round trips with each peer, from short ones to long ones.
@@ -174,7 +192,8 @@ impl Budget {
     }
 
     pub(super) fn would_take_at(&self, elapsed_s: f64) -> f64 {
-        (elapsed_s + self.least_s(|_| true)) * 1.2
+        let least_s = elapsed_s + self.least_s(|_| true);
+        least_s * 1.2 * self.seconds() / self.seconds
     }
 
     fn least_s(&self, is_of: impl Fn(&Question) -> bool) -> f64 {

@@ -29,7 +29,7 @@ pub fn add(
         let mut again = Again {
             answers,
             next: 0,
-            draw,
+            draw: Some(draw),
             nodes: nodes.clone(),
             ranks,
             shares_memory: bed.shares_memory(),

@@ -44,7 +44,8 @@ pub struct Again<'a> {
     pub answers: &'a [(Question, Sample)],
     /// Behind the last one that was asked for, as most come in the same order.
     pub next: usize,
-    pub draw: usize,
+    /// Which of the draws, or as it was answered.
+    pub draw: Option<usize>,
     pub nodes: Nodes,
     pub ranks: u32,
     pub shares_memory: bool,
@@ -65,7 +66,10 @@ impl Bed for Again<'_> {
         let place = place.with_context(|| format!("{question:?} was never asked"))?;
         self.next = place + 1;
         let (_, sample) = &self.answers[place];
-        Ok(sample.drawn(self.draw))
+        Ok(match self.draw {
+            Some(draw) => sample.drawn(draw),
+            None => sample.clone(),
+        })
     }
 }
 

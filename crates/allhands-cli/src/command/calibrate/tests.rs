@@ -276,3 +276,70 @@ fn what_is_uncertain_has_intervals_and_a_protocol_that_changes_is_named() {
     let said = format!("{:#}", Machine::parse(&ends).expect_err("one too many"));
     assert!(said.contains("send_low_us"), "{said}");
 }
+
+/// A simulated machine that is disturbed when most is asked for the first time.
+struct Disturbed<'a> {
+    machine: Simulated<'a>,
+    asked: u32,
+    is_quiet: bool,
+    asks_again: bool,
+}
+
+impl Bed for Disturbed<'_> {
+    fn ranks(&self) -> (Nodes, u32) {
+        self.machine.ranks()
+    }
+
+    fn shares_memory(&self) -> bool {
+        self.machine.shares_memory()
+    }
+
+    fn time(&mut self, question: &bed::Question) -> anyhow::Result<sample::Sample> {
+        let mut sample = self.machine.time(question)?;
+        self.asked += 1;
+        if !self.is_quiet && question.bytes <= MOST_BYTES_AGAIN && self.asked % 4 != 0 {
+            let more_us = f64::from(self.asked % 7) * 10.0;
+            sample.us += more_us;
+            sample.own_us += more_us;
+        }
+        Ok(sample)
+    }
+
+    fn asks_again(&mut self, questions: Vec<bed::Question>) -> bool {
+        assert!(questions.iter().all(|one| one.bytes <= MOST_BYTES_AGAIN));
+        self.is_quiet = true;
+        self.asks_again
+    }
+}
+
+#[test]
+fn what_was_disturbed_is_measured_again() {
+    let machine = Machine::find("loggp").expect("it is a preset");
+    let of = |is_quiet, asks_again| {
+        let machine = Simulated {
+            machine: &machine,
+            nodes: Nodes::of_sizes(&[1; 6]),
+            ranks: 6,
+        };
+        let mut bed = Disturbed {
+            machine,
+            asked: 0,
+            is_quiet,
+            asks_again,
+        };
+        let findings = measured(&mut bed).expect("every microbenchmark ends");
+        findings.between.expect("ranks have nodes of their own")
+    };
+    let quiet = of(true, false);
+    let off = |found: &LevelFile| -> f64 {
+        let each = found.bytes.iter().zip(&found.latency_us);
+        // Where the first time was disturbed there are more lengths than in the quiet.
+        let both = each.filter_map(|(bytes, us)| {
+            let same = quiet.bytes.iter().position(|other| other == bytes)?;
+            Some((us / quiet.latency_us[same] - 1.0).abs())
+        });
+        both.fold(0.0, f64::max)
+    };
+    assert!(off(&of(false, true)) < 1e-4);
+    assert!(off(&of(false, false)) > 0.5, "once is not enough");
+}

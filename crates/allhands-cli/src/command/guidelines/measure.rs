@@ -66,7 +66,7 @@ pub fn all(
 /// A guideline, measured for about `budget`, and once more if it seems to be violated.
 fn measured(guideline: &Guideline, among: &mut Among, budget: Duration) -> anyhow::Result<Record> {
     let ranks = among.comm.size() as u32;
-    let is_more = |ratio: &Ratio| ratio.mean > MORE && ratio.least > 1.0;
+    let is_more = |ratio: &Ratio| ratio.middle > MORE && ratio.least > 1.0;
     let (right, spread) = match guideline.how {
         How::Alike => (By::Policy, Spread::Regular),
         How::Combined => (By::PolicyAndReduction, Spread::Regular),
@@ -100,7 +100,7 @@ fn measured(guideline: &Guideline, among: &mut Among, budget: Duration) -> anyho
         },
         left_us: runners[0].us(0, 1),
         right_us: runners[1].us(0, 1),
-        ratio: ratio.mean,
+        ratio: ratio.middle,
         least: ratio.least,
         most: ratio.most,
         violated,

@@ -207,7 +207,7 @@ fn judged(runners: &[Runner], chosen: &Cell) -> anyhow::Result<Record> {
     let ratio = paired::ratio(pairs)?;
     let (regret, least, most) = match best {
         0 => (0.0, 0.0, 0.0),
-        _ => (ratio.mean - 1.0, ratio.least - 1.0, ratio.most - 1.0),
+        _ => (ratio.middle - 1.0, ratio.least - 1.0, ratio.most - 1.0),
     };
     Ok(Record {
         collective: chosen.algorithm.collective.name().to_string(),

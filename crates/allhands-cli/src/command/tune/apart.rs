@@ -149,6 +149,8 @@ fn tune(
     let places = places(arguments, known, among, &site)?;
     let begin = Instant::now();
     let mut to_come = places.len();
+    // How long contests took, and what they had been given.
+    let (mut took_s, mut given_s) = (0.0, 0.0);
     for group in places.chunk_by(|one, other| one.0 == other.0) {
         let left = budget.saturating_sub(begin.elapsed());
         if !paired::agreed(among, !left.is_zero() && !interrupt::is_asked())? {
@@ -156,12 +158,20 @@ fn tune(
         }
         let share = left / to_come as u32;
         to_come -= group.len();
+        // Where calls take longer than is forecast fewer are measured, so that there is time for all collectives.
+        let slow = if took_s > given_s {
+            took_s / given_s
+        } else {
+            1.0
+        };
+        let afforded = share.div_f64(slow);
+        let group_begin = Instant::now();
         let mut contests = Vec::new();
         let mut forecast = Vec::new();
         for &(collective, bytes) in group {
             let question = Question::new(Call::new(collective, ranks), bytes as u64);
             let compared = compare_between_nodes(&question, &among.comm.nodes(), &times);
-            if let Some(contest) = Contest::new((collective, bytes), &compared, among, share)? {
+            if let Some(contest) = Contest::new((collective, bytes), &compared, among, afforded)? {
                 let chosen = compared.iter().find(|compared| compared.chosen);
                 let name = chosen.map(|chosen| names::typed(chosen.algorithm, &chosen.parameters));
                 forecast.push(name.unwrap_or_default());
@@ -171,6 +181,8 @@ fn tune(
         if !contest::hold(&mut contests, among, share * group.len() as u32)? {
             break;
         }
+        took_s += group_begin.elapsed().as_secs_f64();
+        given_s += share.as_secs_f64() * group.len() as f64;
         contest::compare_nearby(&mut contests);
         for (contest, forecast) in contests.into_iter().zip(forecast) {
             let bytes = contest.bytes;

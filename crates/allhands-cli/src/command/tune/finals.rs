@@ -113,7 +113,7 @@ impl<'a> Final<'a> {
     fn ratio(&self, one: usize, other: usize) -> anyhow::Result<(f64, f64)> {
         let [one, other] = [one, other].map(|at| self.entrants[at].rounds_us.iter().copied());
         let ratio = paired::ratio(one.zip(other))?;
-        Ok((ratio.mean, ratio.least))
+        Ok((ratio.middle, ratio.least))
     }
 
     /// How many times as long one took in the race as another; once, if that is not known.

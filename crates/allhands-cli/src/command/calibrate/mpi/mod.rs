@@ -107,6 +107,7 @@ pub fn as_rank(arguments: &Arguments) -> anyhow::Result<()> {
     let mut bed = Real {
         among: vec![among],
         budget,
+        again_s: 0.0,
     };
     let mut findings = measured(&mut bed)?;
     if library.rank == 0 {

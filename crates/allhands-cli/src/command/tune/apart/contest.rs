@@ -149,7 +149,7 @@ impl Contest {
     fn is_beaten(&self, here: &Ratio) -> anyhow::Result<bool> {
         let is_clear = here.least > 1.0
             || !self.nearby.is_empty() && paired::ratio(self.nearby.iter().copied())?.least > 1.0;
-        Ok(is_clear && here.mean * MORE >= 1.0)
+        Ok(is_clear && here.middle * MORE >= 1.0)
     }
 
     /// Whether it is not clear yet which of the two is faster.
@@ -163,7 +163,7 @@ impl Contest {
         let mut ratio = [1.0; 3];
         let mut first = 0;
         if let (Some(found), Some(rival)) = (self.ratio()?, self.rival) {
-            ratio = [found.mean, found.least, found.most];
+            ratio = [found.middle, found.least, found.most];
             if self.is_beaten(&found)? {
                 first = rival;
             }
