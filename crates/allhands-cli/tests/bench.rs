@@ -259,3 +259,44 @@ fn records_go_where_every_command_is_told() {
     let said = text(&allhands(&["list", "--json", "scan"]).stderr);
     assert!(said.contains("put --json last"), "{said}");
 }
+
+#[test]
+fn elements_of_every_type_are_checked_and_combined_by_every_operator() {
+    let plots = folder("types");
+    let plots = plots.to_str().expect("a name in UTF-8");
+    for (element, operators) in [
+        ("u8", &["sum", "bitwise xor"][..]),
+        ("i32", &["product", "bitwise and"]),
+        ("f64", &["min"]),
+        ("bf16", &["sum", "product", "max"]),
+    ] {
+        for operator in operators {
+            let bench = ["bench", "scan", "reduce-scatter", "alltoall", "-n", "3"];
+            let asked = ["--bytes", "8,4K", "--time", "1", "--layout", "uneven"];
+            let elements = ["--type", element, "--operator", operator];
+            let outputs = ["--json", "-", "--plots", plots];
+            let said = printed(&[&bench[..], &asked, &elements, &outputs].concat());
+            let records = records(&said);
+            assert!(!records.is_empty(), "{element} {operator}");
+            for record in &records {
+                assert_eq!(record["type"], *element, "{record}");
+                let is_combined = record["collective"] != "alltoall" && *operator != "sum";
+                let named = if is_combined {
+                    Value::from(*operator)
+                } else {
+                    Value::Null
+                };
+                assert_eq!(record["operator"], named, "{record}");
+            }
+        }
+    }
+    for (wrong, right) in [
+        (["--type", "f8"], "bf16"),
+        (["--operator", "plus"], "sum, product"),
+    ] {
+        let output = allhands(&[&["bench", "scan", "-n", "2"][..], &wrong].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(right), "{said}");
+    }
+}

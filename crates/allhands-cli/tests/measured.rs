@@ -249,6 +249,10 @@ fn what_processes_calibrate_is_a_machine_that_predicts() {
         !records.is_empty() && records.iter().all(has_whole),
         "{text}"
     );
+    let typed = ["--type", "bf16", "--operator", "max"];
+    let compare = ["predict", "--machine", &machine, "--compare", "--time", "1"];
+    let typed = [&compare[..], &cells, &typed, &["--json", &times]].concat();
+    assert!(printed(&typed).contains("allreduce"));
     assert!(said(&[&predict[..3], &cells[..]].concat()).contains("add --compare"));
     assert!(said(&["calibrate", "-n", "2"]).contains("--transport shm"));
     assert!(said(&["calibrate", "--transport", "shm", "-n", "1"]).contains("two or more"));

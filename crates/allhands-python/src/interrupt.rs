@@ -1,11 +1,12 @@
 //! Ctrl-C and `abort`: how a call that waits hears of them, without the interpreter's lock.
 //!
 //! Python's own handler only notes that there was a signal. Ours is put before it, counts, and hands the signal on; a rank that waits asks
-//! every few milliseconds whether there was one since its call began, or whether its communicator was aborted.
+//! every few milliseconds whether there was one since its call began, or whether its communicator was aborted. A program that sets its own
+//! handler by `signal.signal` puts Python's in the place of ours, so that a rank that waits puts ours before it again.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Once};
 
 /// How many there were.
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
@@ -55,27 +56,36 @@ extern "C" fn on_signal(signal: libc::c_int) {
     }
 }
 
-/// Puts the handler before Python's, if Python has one: without, Ctrl-C ends the process anyway.
+/// As [`is_interrupted`], for a rank that has waited for milliseconds: one system call, so that it hears of the next Ctrl-C even where the
+/// program has set another handler since.
+pub(crate) fn is_wait_interrupted() -> bool {
+    watch();
+    is_interrupted()
+}
+
+/// Puts the handler before Python's, if Python has one and ours is not there yet: without, Ctrl-C ends the process anyway.
 pub(crate) fn watch() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let mut old = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: asks what is set, with room for the answer.
-        if unsafe { libc::sigaction(libc::SIGINT, std::ptr::null(), old.as_mut_ptr()) } != 0 {
-            return;
-        }
-        // SAFETY: it has succeeded; zeros would be valid, too.
-        let old = unsafe { old.assume_init() };
-        let handler = old.sa_sigaction;
-        if handler <= libc::SIG_IGN || old.sa_flags & libc::SA_SIGINFO != 0 {
-            return;
-        }
-        NEXT.store(handler, Ordering::Relaxed);
-        let new = libc::sigaction {
-            sa_sigaction: on_signal as extern "C" fn(libc::c_int) as usize,
-            ..old
-        };
-        // SAFETY: the handler touches atomics alone and calls the one that was set before, with the same flags and mask.
-        unsafe { libc::sigaction(libc::SIGINT, &raw const new, std::ptr::null_mut()) };
-    });
+    let own = on_signal as extern "C" fn(libc::c_int) as usize;
+    let mut old = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: asks what is set, with room for the answer.
+    if unsafe { libc::sigaction(libc::SIGINT, std::ptr::null(), old.as_mut_ptr()) } != 0 {
+        return;
+    }
+    // SAFETY: it has succeeded; zeros would be valid, too.
+    let old = unsafe { old.assume_init() };
+    let handler = old.sa_sigaction;
+    if handler <= libc::SIG_IGN || handler == own || old.sa_flags & libc::SA_SIGINFO != 0 {
+        return;
+    }
+    // Another one than Python's may call ours, and would be called by it for ever.
+    let first = NEXT.compare_exchange(0, handler, Ordering::Relaxed, Ordering::Relaxed);
+    if first.is_err_and(|first| first != handler) {
+        return;
+    }
+    let new = libc::sigaction {
+        sa_sigaction: own,
+        ..old
+    };
+    // SAFETY: the handler touches atomics alone and calls the one that was set before, with the same flags and mask.
+    unsafe { libc::sigaction(libc::SIGINT, &raw const new, std::ptr::null_mut()) };
 }

@@ -309,7 +309,9 @@ def test_who_does_not_come_in_time_is_named():
     allhands.run(check, 3)
 
 
-def test_ctrl_c_ends_a_wait():
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
+def test_ctrl_c_ends_a_wait(late):
+    """Whether the program has set its handler before it joined or after."""
     # Rank 1 calls only then: however late rank 0 is, nobody is there for its barrier.
     interrupted = multiprocessing.get_context("fork").Event()
 
@@ -319,13 +321,15 @@ def test_ctrl_c_ends_a_wait():
             with pytest.raises(allhands.RankLost):
                 comm.barrier()
             return
+        if late:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt, match="in barrier for rank 1, and was interrupted"):
             comm.barrier()
         interrupted.set()
 
     # Tests that a shell has started in the background ignore it.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN if late else signal.default_int_handler)
     try:
         allhands.run(check, 2)
     finally:

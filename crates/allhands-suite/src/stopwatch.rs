@@ -48,13 +48,17 @@ impl Drop for Stopwatch {
     }
 }
 
-/// Runs what ends within `limit`, even if it goes wrong on some rank; within five times as long where few cases are enough, as an
-/// instrumented build beside compilers may be slow without being held up.
-pub fn in_time<R>(limit: Duration, body: impl FnOnce() -> R) -> R {
+/// Runs what ends within `limit`, even if it goes wrong on some rank; see [`limit`].
+pub fn in_time<R>(within: Duration, body: impl FnOnce() -> R) -> R {
     let watch = Stopwatch::start();
     let result = body();
-    let taken = watch.elapsed();
-    let limit = if few_are_enough() { 5 * limit } else { limit };
+    let (taken, limit) = (watch.elapsed(), limit(within));
     assert!(taken < limit, "took {taken:?} of {limit:?}");
     result
+}
+
+/// The limit of what takes this time at most: five times as long where few cases are enough, as an instrumented build beside compilers may
+/// be slow without being held up.
+pub fn limit(within: Duration) -> Duration {
+    if few_are_enough() { 5 * within } else { within }
 }

@@ -1,14 +1,14 @@
 //! `allhands predict`: what algorithms take on a machine whose parameters are known, beside what was measured.
 
+mod compared;
 mod errors;
 mod measured;
 mod table;
 mod without;
 
 use super::bench::ask::Ask;
-use super::bench::cell::Record as Measured;
 use super::bench::team::{Team, Transport};
-use super::figures::cells::{self, Cell, Time};
+use super::figures::cells::{self, Cell};
 use super::figures::{bandwidth, decision};
 use super::simulate::machine::Machine;
 use super::simulate::machine::left_out::LeftOut;
@@ -19,6 +19,8 @@ use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Nodes;
 use allhands_core::schedule::Shape;
 use anyhow::{Context, ensure};
+pub use compared::beside;
+use compared::{combining, compared};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -62,6 +64,7 @@ use without::{Gap, Without};
 ///   allhands predict --machine machine.toml --measured times.json --without contention --gap saturation
 ///   allhands predict allreduce --machine machine.toml -n 2 --operator max --type bf16
 ///   allhands predict allreduce --machine machine.toml --compare --transport shm -n 2 --time 20
+///   allhands predict allreduce --machine machine.toml --compare --transport shm -n 2 --time 20 --type bf16
 ///   allhands predict --machine machine.toml -n 2 --bytes 8,512,4K,32K,256K,1M --table model.toml
 ///   allhands predict allreduce --machine t3e-900 -n 2-32 --bytes 8,512,4K,32K,256K --plot figures
 #[derive(clap::Args)]
@@ -107,13 +110,13 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "peers")]
     gap: Gap,
 
-    /// Combine by this operator, of a machine whose file tells how long that takes: sum, product, min, max, "bitwise and"
-    #[arg(long, value_name = "NAME", default_value = "sum", conflicts_with_all = ["measured", "compare"])]
-    operator: String,
+    /// Combine by this operator, of a machine whose file tells how long that takes: sum, product, min, max, "bitwise and" [default: sum]
+    #[arg(long, value_name = "NAME", conflicts_with = "measured")]
+    operator: Option<String>,
 
-    /// Combine elements of this type: f64, f32, f16, bf16, u8, i32, i64
-    #[arg(long = "type", value_name = "NAME", default_value = "f64", conflicts_with_all = ["measured", "compare"])]
-    element: String,
+    /// Combine elements of this type: f64, f32, f16, bf16, u8, u64, i32, i64 [default: any of 8 bytes]
+    #[arg(long = "type", value_name = "NAME", conflicts_with = "measured")]
+    element: Option<String>,
 
     /// Draw maps of what is the fastest, and bandwidths, as SVG files in this folder
     #[arg(long, value_name = "FOLDER")]
@@ -183,7 +186,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (false, paths) => Some(measured::read(paths)?),
     };
     let whole = Machine::find(&arguments.machine)?;
-    let whole = whole.combining(&arguments.operator, &arguments.element)?;
     let machine = whole.leaving_out(arguments.left_out())?;
     arguments.json.check()?;
     arguments
@@ -204,6 +206,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         None => {
             let (ranks, bytes) = sizes_of(arguments)?;
+            let names = (arguments.operator.as_deref(), arguments.element.as_deref());
+            let (whole, machine) = (combining(&whole, names)?, combining(&machine, names)?);
             let beside = arguments.left_out().is_any().then_some(&whole);
             let machines = (&machine, beside);
             let records = all(&arguments.collectives, machines, (&ranks, bytes))?;
@@ -266,6 +270,8 @@ fn asked(arguments: &Arguments) -> Ask<'_> {
         team: &arguments.team,
         collectives: &arguments.collectives,
         bytes: &arguments.bytes,
+        element: arguments.element.as_deref(),
+        operator: arguments.operator.as_deref(),
         seconds: arguments.time,
     }
 }
@@ -369,102 +375,6 @@ pub fn predicted_us(
     bytes: usize,
 ) -> anyhow::Result<f64> {
     machine.completes_us((algorithm, shape), (bytes, ELEMENT_BYTES))
-}
-
-/// What a cell that was measured takes as the machine predicts it; nothing, where the machine does not serve it.
-///
-/// # Errors
-/// What of the cell nobody knows.
-fn of_measured(machine: &Machine, cell: &Measured) -> anyhow::Result<Option<(Call, f64)>> {
-    let collective = names::collective(&cell.collective).map_err(anyhow::Error::msg)?;
-    let call = Call {
-        root: cell.root,
-        ..Call::new(collective, cell.ranks)
-    };
-    let (algorithm, parameters) = names::algorithm(collective, &cell.algorithm)?;
-    let shape = names::shape(algorithm, call, parameters)?.on(nodes(machine, cell.ranks));
-    if !fits(machine, algorithm, &shape) {
-        return Ok(None);
-    }
-    let us = predicted_us(machine, algorithm, &shape, cell.bytes)?;
-    Ok(Some((call, us)))
-}
-
-/// What was measured as a cell of figures, with what the machine predicts if there is one; what this version does not know, or what
-/// has blocks of different lengths, which no model has, is not predicted.
-pub fn beside(machine: Option<&Machine>, cell: &Measured) -> anyhow::Result<Cell> {
-    let collective = names::collective(&cell.collective);
-    let is_known = collective.is_ok_and(|of| names::algorithm(of, &cell.algorithm).is_ok());
-    let machine = machine.filter(|_| is_known && cell.layout.is_none());
-    let predicted = machine
-        .map(|machine| of_measured(machine, cell))
-        .transpose()?;
-    Ok(Cell {
-        place: cells::place(cell),
-        collective: cell.collective.to_string(),
-        algorithm: cell.algorithm.clone(),
-        ranks: cell.ranks,
-        bytes: cell.bytes,
-        measured: Time::of(cell),
-        predicted_us: predicted.flatten().map(|(_, us)| us),
-    })
-}
-
-/// What was measured, each cell with its prediction, as records and for figures; and by how much single runs err of the others.
-fn compared(
-    arguments: &Arguments,
-    whole: &Machine,
-    measured: Vec<measured::Cell>,
-) -> anyhow::Result<(Vec<Record>, Vec<Cell>, Vec<f64>)> {
-    let variants = arguments.left_out().parts();
-    let machines = variants.iter().map(|part| whole.leaving_out(*part));
-    let machines: Vec<Machine> = machines.collect::<Result<_, _>>()?;
-    let machine = machines.last().unwrap_or(whole);
-    let (mut records, mut cells, mut of_runs) = (Vec::new(), Vec::new(), Vec::new());
-    for measured in measured {
-        let cell = measured.record();
-        let collective = names::collective(&cell.collective).map_err(anyhow::Error::msg)?;
-        let asked = &arguments.collectives;
-        if !asked.is_empty() && !asked.contains(&collective) {
-            continue;
-        }
-        let Some((call, us)) = of_measured(machine, &cell)? else {
-            continue;
-        };
-        of_runs.extend(measured.errors_of_runs());
-        let error = |us: f64| (us - cell.median_us).abs() / cell.median_us;
-        let mut of_variants = Vec::new();
-        if variants.len() > 1 {
-            for machine in &machines[..machines.len() - 1] {
-                of_variants.extend(of_measured(machine, &cell)?.map(|(_, us)| us));
-            }
-        }
-        let whole_us = of_variants.first().copied();
-        of_variants.push(us);
-        records.push(Record {
-            measured_us: Some(cell.median_us),
-            uncertain: Some(measured.uncertain()),
-            error: Some(error(us)),
-            whole_us,
-            whole_error: whole_us.map(error),
-            damages: variants
-                .iter()
-                .copied()
-                .zip(of_variants.into_iter().map(error))
-                .collect(),
-            ..record(machine, (&cell.algorithm, &call), cell.bytes, us)
-        });
-        cells.push(Cell {
-            predicted_us: Some(us),
-            ..beside(None, &cell)?
-        });
-    }
-    ensure!(
-        !records.is_empty(),
-        "--measured: no cell that the machine {} could serve",
-        machine.name
-    );
-    Ok((records, cells, of_runs))
 }
 
 fn print(out: &mut dyn Write, records: &[Record]) -> std::io::Result<()> {

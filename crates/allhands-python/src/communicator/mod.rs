@@ -33,7 +33,7 @@ impl Shared {
     /// Has its waits hear of Ctrl-C.
     pub(crate) fn new(comm: allhands::Communicator) -> Arc<Shared> {
         interrupt::watch();
-        comm.set_interrupt(Some(interrupt::is_interrupted));
+        comm.set_interrupt(Some(interrupt::is_wait_interrupted));
         let (rank, size) = (comm.rank(), comm.size());
         let progresses_by_itself = comm.progresses_by_itself();
         let comm = Mutex::new(comm);

@@ -5,7 +5,7 @@ use crate::harness::{
 };
 use allhands::transport::TransportError;
 use allhands::transport::{Endpoint, SharedSegment};
-use allhands_suite::stopwatch::Stopwatch;
+use allhands_suite::stopwatch::{self, Stopwatch};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ const LIMIT: Duration = Duration::from_secs(1);
 
 /// Makes the call again and again, as ranks that do not wait for anybody notice only at their next.
 fn until_error(endpoint: &mut Endpoint, prepared: Prepared, elements: usize) -> TransportError {
-    let watch = Stopwatch::start();
+    let (watch, limit) = (Stopwatch::start(), stopwatch::limit(LIMIT));
     let mut request = Request::new(endpoint, prepared, 0);
     loop {
         let result = request.call(endpoint, &data(endpoint.rank(), elements, 0));
-        assert!(watch.elapsed() < LIMIT, "an error comes within a second");
+        assert!(watch.elapsed() < limit, "an error comes within {limit:?}");
         if let Err(error) = result {
             assert!(!request.request.is_under_way());
             return error;

@@ -22,6 +22,9 @@ pub struct Ask<'a> {
     /// All, if none is named.
     pub collectives: &'a [Collective],
     pub bytes: &'a [usize],
+    /// The type of the elements and the operator, if not the usual ones.
+    pub element: Option<&'a str>,
+    pub operator: Option<&'a str>,
     /// For everything.
     pub seconds: f64,
 }
@@ -41,6 +44,8 @@ impl Ask<'_> {
         arguments.team = self.team.clone();
         arguments.collectives = self.collectives.iter().copied().map(Subject::Of).collect();
         arguments.bytes = self.bytes.to_vec();
+        arguments.element = self.element.map(str::to_string);
+        arguments.operator = self.operator.map(str::to_string);
         arguments.time = self.seconds;
         hosts::check(self.team)?;
         if self.team.transport.is_processes() && processes::is_rank()? {

@@ -1,18 +1,18 @@
 //! A cell of the benchmark: one algorithm at one size, run until its time is up.
 
+use super::elements::Elements;
+pub use super::record::Record;
 use super::spread::Spread;
 use super::starts::{Starts, now_ns};
 use super::thinned::thinned;
+use super::workload::Buffers;
 pub use super::workload::By;
-use super::workload::Workload;
 use crate::interrupt;
 use allhands::operation::Operation;
 use allhands::{Communicator, Error, Max, policy, threads};
 use allhands_core::algorithm::Algorithm;
 use allhands_core::call::Collective;
 use allhands_core::machine::Torus;
-use serde::{Deserialize, Deserializer, Serialize};
-use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,8 @@ pub struct Cell {
     pub bytes: usize,
     /// The lengths of blocks around it.
     pub spread: Spread,
+    /// Their type, and the operator.
+    pub elements: Elements,
     /// Where the ranks are taken to be on a mesh or torus.
     pub torus: Option<Torus>,
     /// Whether every iteration has new buffers.
@@ -51,6 +53,7 @@ impl Cell {
             root: 0,
             bytes,
             spread: Spread::Regular,
+            elements: Elements::default(),
             torus: None,
             fresh: false,
         }
@@ -63,79 +66,6 @@ impl Cell {
             parameters => format!("{}:{parameters}", self.algorithm.name),
         }
     }
-}
-
-/// What was measured.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Record {
-    pub collective: Cow<'static, str>,
-    pub algorithm: String,
-    pub ranks: u32,
-    pub bytes: usize,
-    pub total_bytes: usize,
-    pub root: u32,
-    pub iterations: usize,
-    /// As the other times not a number, which is null in JSON, if nothing was measured.
-    #[serde(deserialize_with = "number_or_null")]
-    pub min_us: f64,
-    #[serde(deserialize_with = "number_or_null")]
-    pub median_us: f64,
-    #[serde(deserialize_with = "number_or_null")]
-    pub p99_us: f64,
-    /// The quartiles.
-    #[serde(deserialize_with = "number_or_null")]
-    pub q1_us: f64,
-    #[serde(deserialize_with = "number_or_null")]
-    pub q3_us: f64,
-    /// The mean of each rank's own times from the common start to its own end: the least, the mean and the most of all ranks.
-    #[serde(deserialize_with = "number_or_null")]
-    pub rank_min_us: f64,
-    #[serde(deserialize_with = "number_or_null")]
-    pub rank_avg_us: f64,
-    #[serde(deserialize_with = "number_or_null")]
-    pub rank_max_us: f64,
-    /// The median of rank 0's own times; not a number where the record was read.
-    #[serde(skip, default = "not_a_number")]
-    pub first_us: f64,
-    /// The times of which the median is the record's, and those of rank 0, in microseconds: so many of them, rising and evenly apart
-    /// among all, as tell how certain medians are; none where the record was read.
-    #[serde(skip)]
-    pub spread_us: [Vec<f64>; 2],
-    pub correct: bool,
-    pub transport: Cow<'static, str>,
-    /// The hosts and how many ranks each has, or that they are pretended on the loopback; none where all share memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hosts: Option<String>,
-    /// How many ranks share memory, or are told so, from the first ones on; likewise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nodes: Option<String>,
-    /// By how much times may be wrong at most, as hosts have clocks of their own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock_us: Option<f64>,
-    pub machine: Cow<'static, str>,
-    pub version: Cow<'static, str>,
-    /// The layout, if it is not regular.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub layout: Option<String>,
-    /// The mesh or torus that the ranks were taken to be on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub torus: Option<String>,
-    /// Whether every iteration had new buffers.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub fresh: bool,
-    /// The medians of the rounds, if there was more than one: each round's ranks were started anew.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rounds_us: Vec<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<String>,
-}
-
-fn not_a_number() -> f64 {
-    f64::NAN
-}
-
-fn number_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    Option::<f64>::deserialize(deserializer).map(|number| number.unwrap_or(f64::NAN))
 }
 
 /// Iterations that are run but not timed.
@@ -313,6 +243,8 @@ fn record(cell: &Cell, samples: Samples, transport: &'static str) -> Record {
         machine: machine().into(),
         version: env!("CARGO_PKG_VERSION").into(),
         layout: (cell.spread != Spread::Regular).then(|| cell.spread.to_string()),
+        element: cell.elements.element().map(Into::into),
+        operator: cell.elements.operator().map(Into::into),
         torus: cell.torus.map(|torus| torus.to_string()),
         fresh: cell.fresh,
         rounds_us: Vec::new(),
@@ -374,8 +306,8 @@ fn iterate(
     (starts, samples): (&mut Starts, &mut Samples),
     goes_on: &dyn Fn(usize, usize) -> bool,
 ) -> Result<(), Error> {
-    let buffers = |cell| Workload::new(cell, comm.rank(), comm.size());
-    let mut workloads: Vec<Workload> = cells.iter().map(buffers).collect();
+    let buffers = |cell: &Cell| cell.elements.buffers(cell, comm.rank(), comm.size());
+    let mut workloads: Vec<Box<dyn Buffers>> = cells.iter().map(buffers).collect();
     let name = |cell: &Cell| format!("{}:{}", cell.algorithm.name, cell.parameters);
     let names: Vec<String> = cells.iter().map(name).collect();
     let mut wrong = None;
@@ -402,7 +334,9 @@ fn iterate(
             comm.run(operation)?;
         }
         if by == By::PolicyAndReduction {
-            workloads.iter_mut().for_each(Workload::combine_own);
+            workloads
+                .iter_mut()
+                .for_each(|workload| workload.combine_own());
         }
         let end = now_ns();
         if starts.ended(comm)? {
@@ -464,16 +398,8 @@ mod tests {
 
     #[test]
     fn a_record_of_a_failure_can_be_handed_on() {
-        let cell = Cell {
-            algorithm: algorithm::find(Collective::Barrier, "dissemination").expect("it is there"),
-            parameters: String::new(),
-            ranks: 2,
-            root: 0,
-            bytes: 8,
-            spread: Spread::Regular,
-            torus: None,
-            fresh: false,
-        };
+        let barrier = algorithm::find(Collective::Barrier, "dissemination").expect("it is there");
+        let cell = Cell::regular((barrier, ""), 2, 8);
         let failure = Some("rank 1 got a wrong result".to_string());
         let failed = record(
             &cell,

@@ -1,6 +1,7 @@
 //! Keys: what of a cell is written in its record, and by which it is found and measured again.
 
 use super::cell::{Cell, Record};
+use super::elements::Elements;
 use crate::names;
 use allhands_core::machine::Torus;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,10 @@ pub struct Key {
     bytes: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     layout: Option<String>,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    element: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    operator: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     torus: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -31,6 +36,8 @@ impl Key {
             root: record.root,
             bytes: record.bytes,
             layout: record.layout.clone(),
+            element: record.element.as_deref().map(str::to_string),
+            operator: record.operator.as_deref().map(str::to_string),
             torus: record.torus.clone(),
             fresh: record.fresh,
         }
@@ -60,6 +67,8 @@ impl Key {
         if let Some(torus) = torus {
             torus.check(self.ranks)?;
         }
+        let elements = Elements::named(self.element.as_deref(), self.operator.as_deref())?;
+        elements.check(self.ranks)?;
         Ok(Cell {
             algorithm,
             parameters: parameters.to_string(),
@@ -67,6 +76,7 @@ impl Key {
             root: self.root,
             bytes: self.bytes,
             spread: layout.parse().map_err(anyhow::Error::msg)?,
+            elements: elements.of(collective),
             torus,
             fresh: self.fresh,
         })

@@ -5,12 +5,14 @@ pub(super) mod ask;
 mod busy;
 pub(super) mod cell;
 mod clocks;
+mod elements;
 pub(super) mod hosts;
 mod key;
 mod limit;
 mod pace;
 mod peers;
 pub(super) mod processes;
+mod record;
 mod report;
 mod rounds;
 pub(super) mod rows;
@@ -26,6 +28,7 @@ use allhands::policy;
 use allhands_core::call::Collective;
 use allhands_core::machine::Torus;
 use cell::Record;
+use elements::Elements;
 use indicatif::{ProgressBar, ProgressStyle};
 use report::{Printer, Summary};
 use rounds::{Job, Said};
@@ -79,7 +82,7 @@ use team::{Team, Transport};
 /// Keys of --json: collective, algorithm, ranks, bytes, total_bytes, root, iterations, min_us,
 /// median_us, p99_us, q1_us, q3_us, rank_min_us, rank_avg_us, rank_max_us, correct, transport,
 /// machine, version; between hosts also hosts (or loopback), nodes (how many ranks share memory) and
-/// clock_us; where asked for layout, torus, fresh; with --rounds rounds_us; with --against also
+/// clock_us; where asked for layout, type, operator, torus, fresh; with --rounds rounds_us; with --against also
 /// against_us (the median then), ratio, ratio_low, ratio_high, interval (rounds or quartiles),
 /// ratio_again and verdict (same, faster, slower, unconfirmed or unknown).
 ///
@@ -92,6 +95,7 @@ use team::{Team, Transport};
 ///   allhands bench allreduce --latency -n 2
 ///   allhands bench allreduce --bandwidth --csv --transport shm -n 2 --bytes 64K,1MB
 ///   allhands bench alltoall --layout random:1
+///   allhands bench allreduce --transport shm -n 2 --type bf16 --operator max
 ///   allhands bench --transport shm -n 64 --time 60
 ///   allhands bench allreduce --transport shm -n 8 --nodes 2x4
 ///   allhands bench allreduce --transport tcp --hosts a,b:4 --launcher 'ssh {host}' --json times.json
@@ -123,6 +127,14 @@ pub struct Arguments {
     /// The lengths of blocks: regular; by the irregular call equal, first (all in the first block), uneven (a ramp from nothing to twice the size), random:SEED (up to twice the size)
     #[arg(long, default_value = "regular")]
     layout: Spread,
+
+    /// The type of the elements: u64, i64, i32, u8, f64, f32, f16, bf16 [default: u64]
+    #[arg(long = "type", value_name = "NAME")]
+    element: Option<String>,
+
+    /// The operator by which they are combined: sum, product, min, max; of integers also "bitwise and", "bitwise or", "bitwise xor" [default: sum]
+    #[arg(long, value_name = "NAME")]
+    operator: Option<String>,
 
     #[command(flatten)]
     team: Team,
@@ -229,6 +241,11 @@ impl Arguments {
         Duration::from_secs_f64(self.time.min(quick))
     }
 
+    /// Of which type elements are, and what combines them.
+    fn elements(&self) -> anyhow::Result<Elements> {
+        Elements::named(self.element.as_deref(), self.operator.as_deref())
+    }
+
     /// How many rounds there are.
     fn rounds(&self) -> u32 {
         let default = if self.against.file.is_some() { 5 } else { 1 };
@@ -297,12 +314,14 @@ impl Arguments {
         let layout = (self.layout != Spread::Regular).then(|| self.layout.to_string());
         let root = (self.root > 0).then(|| format!("root-{}", self.root));
         let named = self.algorithm.clone();
-        for more in [nodes, torus, layout, root, named].into_iter().flatten() {
+        let (element, operator) = (self.element.clone(), self.operator.clone());
+        let names = [nodes, torus, layout, element, operator, root, named];
+        for more in names.into_iter().flatten() {
             name = format!("{name}-{more}");
         }
         let (machine, version) = (policy::machine(), env!("CARGO_PKG_VERSION"));
         let line = format!("{name}, {machine}, allhands {version}");
-        (name.replace([':', ',', '=', '/'], "-"), line)
+        (name.replace([':', ',', '=', '/', ' '], "-"), line)
     }
 }
 

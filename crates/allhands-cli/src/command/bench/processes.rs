@@ -11,7 +11,6 @@ use super::rounds::{self, Hear, Said};
 use super::rows::{Ground, least};
 use super::starts::Starts;
 use super::team::Team;
-use super::workload::Workload;
 use super::{Arguments, finish, hosts};
 use crate::command::memory;
 use crate::ranks::Ranks;
@@ -320,7 +319,7 @@ fn measure(
 /// Gives a cell the algorithm that serves it: between hosts the ranks alone know it, as they have measured the network.
 pub fn choose(cell: &mut Cell, comm: &Communicator) -> anyhow::Result<()> {
     comm.set_torus(cell.torus)?;
-    let mut workload = Workload::new(cell, comm.rank(), comm.size());
+    let mut workload = cell.elements.buffers(cell, comm.rank(), comm.size());
     workload.fill(0);
     comm.run(workload.operation())?;
     let served = comm.served_by(&workload.operation());

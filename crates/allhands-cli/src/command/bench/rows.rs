@@ -246,6 +246,8 @@ impl Rows {
             true => defaults(call.collective).collect(),
             false => candidates(arguments, call, bytes)?,
         };
+        let elements = arguments.elements()?.of(call.collective);
+        elements.check(call.ranks)?;
         let mut row = Vec::new();
         for (algorithm, parameters) in candidates {
             let cell = Cell {
@@ -255,6 +257,7 @@ impl Rows {
                 root: call.root,
                 bytes,
                 spread: arguments.layout,
+                elements,
                 torus: arguments.torus,
                 fresh: arguments.fresh,
             };

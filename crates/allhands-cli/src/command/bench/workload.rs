@@ -1,10 +1,11 @@
 //! The workload of a cell: buffers, inputs that differ in every iteration, and what must come out.
 
 use super::cell::Cell;
+use super::elements::Sample;
 use super::spread::Spread;
-use allhands::Sum;
 use allhands::kernel;
 use allhands::operation::{self, Operation};
+use allhands::operator::Operator;
 use allhands_core::call::{Call, Collective};
 
 /// Who serves calls that are measured.
@@ -18,51 +19,60 @@ pub enum By {
     PolicyAndReduction,
 }
 
-/// One rank's buffers.
-pub struct Workload {
+/// One rank's buffers, of whatever elements.
+pub trait Buffers {
+    /// New input, and now and then output that is almost certainly wrong.
+    fn fill(&mut self, iteration: u64);
+
+    /// The call on these buffers.
+    fn operation(&mut self) -> Operation<'_>;
+
+    /// Combines the input with the output, where both have as many elements.
+    fn combine_own(&mut self);
+
+    /// What is wrong with the output, if anything is, of what is looked at.
+    fn wrong(&self, iteration: u64) -> Option<String>;
+}
+
+/// One rank's buffers of elements that this operator combines.
+pub struct Workload<T, O> {
     call: Call,
     rank: u32,
     /// Elements of the whole vector, or of a block.
     elements: usize,
     spread: Spread,
-    input: Vec<u64>,
-    output: Vec<u64>,
+    operator: O,
+    /// Whether the operator chooses one of its operands.
+    is_chosen: bool,
+    input: Vec<T>,
+    output: Vec<T>,
     /// What the rank itself makes of both.
-    combined: Vec<u64>,
+    combined: Vec<T>,
 }
 
-/// The input's element `index` of `unit` on `rank` in an iteration; sums of these have a closed form.
-fn value(rank: u64, unit: u64, index: u64, iteration: u64) -> u64 {
+/// The number of which the input's element `index` of `unit` on `rank` in an iteration is made.
+fn number(rank: u64, unit: u64, index: u64, iteration: u64) -> u64 {
     let place = (unit << 32 | index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     place
         .wrapping_add(rank.wrapping_mul(0xbf58_476d_1ce4_e5b9))
         .wrapping_add(iteration)
 }
 
-/// The sum of [`value`] over ranks `start..end`.
-fn sum(start: u64, end: u64, unit: u64, index: u64, iteration: u64) -> u64 {
-    let ranks = (start..end)
-        .fold(0u64, |sum, rank| sum.wrapping_add(rank))
-        .wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    value(0, unit, index, iteration)
-        .wrapping_mul(end - start)
-        .wrapping_add(ranks)
-}
-
-impl Workload {
+impl<T: Sample, O: Operator<T> + Default> Workload<T, O> {
     /// The buffers of `rank`.
-    pub fn new(cell: &Cell, rank: usize, ranks: usize) -> Workload {
+    pub fn new(cell: &Cell, rank: usize, ranks: usize) -> Self {
         let (rank, ranks) = (rank as u32, ranks as u32);
         let call = Call {
             root: cell.root,
             ..Call::new(cell.algorithm.collective, ranks)
         };
-        let elements = cell.bytes / size_of::<u64>();
         let mut workload = Workload {
             call,
             rank,
-            elements,
+            elements: cell.bytes / size_of::<T>(),
             spread: cell.spread,
+            operator: O::default(),
+            is_chosen: cell.elements.is_chosen(),
             input: Vec::new(),
             output: Vec::new(),
             combined: Vec::new(),
@@ -74,9 +84,20 @@ impl Workload {
         let output = length(call.output_blocks(rank, 1), &|b| {
             call.output_unit(rank, b, 1)
         });
-        workload.input = vec![0; input];
-        workload.output = vec![0; output];
+        workload.input = vec![T::UNSEEN; input];
+        workload.output = vec![T::UNSEEN; output];
         workload
+    }
+
+    fn value(&self, rank: u64, unit: u64, index: u64, iteration: u64) -> T {
+        T::of(number(rank, unit, index, iteration), self.is_chosen)
+    }
+
+    /// What ranks `start..end` have there, combined.
+    fn reduced(&self, (start, end): (u32, u32), unit: u64, index: u64, iteration: u64) -> T {
+        let values = (start..end).map(|rank| self.value(u64::from(rank), unit, index, iteration));
+        let reduced = values.reduce(|left, right| self.operator.combine(&left, &right));
+        reduced.unwrap_or(T::UNSEEN)
     }
 
     fn unit_elements(&self, unit: u64) -> usize {
@@ -92,29 +113,30 @@ impl Workload {
     fn is_seen_whole(iteration: u64) -> bool {
         iteration.is_multiple_of(64)
     }
+}
 
-    /// New input, and now and then output that is certainly wrong.
-    pub fn fill(&mut self, iteration: u64) {
+impl<T: Sample, O: Operator<T> + Default> Buffers for Workload<T, O> {
+    fn fill(&mut self, iteration: u64) {
         let (call, rank) = (self.call, self.rank);
         let mut at = 0;
         for block in 0..call.input_blocks(rank, 1) {
             let unit = call.input_unit(rank, block, 1);
             let elements = self.unit_elements(unit);
             for (index, element) in self.input[at..at + elements].iter_mut().enumerate() {
-                *element = value(u64::from(rank), unit, index as u64, iteration);
+                let number = number(u64::from(rank), unit, index as u64, iteration);
+                *element = T::of(number, self.is_chosen);
             }
             at += elements;
         }
         if Self::is_seen_whole(iteration) {
-            self.output.fill(u64::MAX);
+            self.output.fill(T::UNSEEN);
         }
         if call.collective == Collective::Broadcast && rank == call.root {
             self.output.copy_from_slice(&self.input);
         }
     }
 
-    /// The call on these buffers.
-    pub fn operation(&mut self) -> Operation<'_> {
+    fn operation(&mut self) -> Operation<'_> {
         let (ranks, rank) = (u64::from(self.call.ranks), u64::from(self.rank));
         let counts = match self.call.collective {
             Collective::Alltoall => self.counts((0..ranks).map(|to| rank * ranks + to)),
@@ -123,6 +145,7 @@ impl Workload {
         let regular = self.spread == Spread::Regular;
         let receive = self.counts((0..ranks).map(|from| from * ranks + rank));
         let (input, output, root) = (&self.input, &mut self.output, self.call.root as usize);
+        let operator = &self.operator;
         match self.call.collective {
             Collective::Barrier => operation::barrier(),
             Collective::Broadcast => operation::broadcast(output, root),
@@ -135,26 +158,31 @@ impl Workload {
             Collective::Alltoall if regular => operation::alltoall(input, output),
             Collective::Alltoall => operation::alltoall_v(input, &counts, output, &receive),
             Collective::ReduceScatter if regular && counts.iter().all(|n| *n == counts[0]) => {
-                operation::reduce_scatter(input, output, &Sum)
+                operation::reduce_scatter(input, output, operator)
             }
-            Collective::ReduceScatter => operation::reduce_scatter_v(input, &counts, output, &Sum),
-            Collective::Reduce => operation::reduce(input, output, &Sum, root),
-            Collective::Allreduce => operation::allreduce(input, output, &Sum),
-            Collective::Scan => operation::scan(input, output, &Sum),
-            Collective::Exscan => operation::exscan(input, output, &Sum),
+            Collective::ReduceScatter => {
+                operation::reduce_scatter_v(input, &counts, output, operator)
+            }
+            Collective::Reduce => operation::reduce(input, output, operator, root),
+            Collective::Allreduce => operation::allreduce(input, output, operator),
+            Collective::Scan => operation::scan(input, output, operator),
+            Collective::Exscan => operation::exscan(input, output, operator),
         }
     }
 
-    /// Combines the input with the output, where both have as many elements.
-    pub fn combine_own(&mut self) {
+    fn combine_own(&mut self) {
         if self.input.len() == self.output.len() {
-            self.combined.resize(self.output.len(), 0);
-            kernel::combine(&Sum, &self.output, &self.input, &mut self.combined);
+            self.combined.resize(self.output.len(), T::UNSEEN);
+            kernel::combine(
+                &self.operator,
+                &self.output,
+                &self.input,
+                &mut self.combined,
+            );
         }
     }
 
-    /// What is wrong with the output, if anything is, of what is looked at.
-    pub fn wrong(&self, iteration: u64) -> Option<String> {
+    fn wrong(&self, iteration: u64) -> Option<String> {
         let (call, rank) = (self.call, self.rank);
         let mut at = 0;
         for block in 0..call.output_blocks(rank, 1) {
@@ -180,14 +208,12 @@ impl Workload {
             for (index, &got) in output.iter().enumerate().skip(first).step_by(step) {
                 let index = index as u64;
                 let expected = match content.contributions {
-                    None => value(source, unit, index, iteration),
-                    Some((start, end)) => {
-                        sum(u64::from(start), u64::from(end), unit, index, iteration)
-                    }
+                    None => self.value(source, unit, index, iteration),
+                    Some(ranks) => self.reduced(ranks, unit, index, iteration),
                 };
                 if got != expected {
                     return Some(format!(
-                        "element {index} of output block {block} is {got:#x}, not {expected:#x}"
+                        "element {index} of output block {block} is {got:?}, not {expected:?}"
                     ));
                 }
             }

@@ -17,6 +17,8 @@ pub(super) const SHORT_BYTES: u64 = super::budget::Budget::SHORT_BYTES;
 const BEND: f64 = 10.0;
 /// How often what lies between two lengths is halved.
 const HALVINGS: u32 = 2;
+/// How often pairs exchange the longest messages before anything is timed, for each at least [`Least::Three`](crate::command::bench::cell::Least).
+const WARM_UPS: u32 = 4;
 /// Round trips, notifications and gets of one call.
 const AGAIN: u32 = 8;
 /// Copies or reductions of one call: of short ones so many that what the call takes by itself, which differs from call to call, is nothing
@@ -249,6 +251,9 @@ impl Lab<'_> {
 
     /// Points at all lengths, and more of them where a line between two misses what lies there.
     fn points(&mut self, reach: Reach) -> anyhow::Result<Vec<Point>> {
+        if !reach.is_processors && reach.pairs > 1 {
+            self.warm_up(reach)?;
+        }
         let mut points: Vec<Point> = Vec::new();
         for exponent in EXPONENTS {
             let bytes = 1 << exponent;
@@ -271,6 +276,23 @@ impl Lab<'_> {
             all.push(next);
         }
         Ok(all)
+    }
+
+    /// Has all pairs exchange the longest messages that there is time for: buffers and windows of connections grow with what these have
+    /// carried, and pairs that have not yet sent anything long take up to a fifth longer than one that has, which is no contention.
+    fn warm_up(&mut self, reach: Reach) -> anyhow::Result<()> {
+        for bytes in EXPONENTS.rev().map(|exponent| 1 << exponent) {
+            if bytes > SHORT_BYTES && self.bed.has_time_for(bytes)? {
+                (self.tell)("butterfly");
+                let peer = (Some(reach.peer), reach.pairs);
+                let longest = question(Collective::Alltoall, "butterfly", peer, bytes);
+                for _ in 0..WARM_UPS {
+                    self.bed.time(&longest)?;
+                }
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn between(

@@ -40,6 +40,7 @@ fn all(bytes: usize) -> BTreeMap<String, f64> {
         u8: Sum Product Min Max BitAnd BitOr BitXor;
         i32: Sum Product Min Max BitAnd BitOr BitXor;
         i64: Sum Product Min Max BitAnd BitOr BitXor;
+        u64: Sum Product Min Max BitAnd BitOr BitXor;
     })
 }
 
@@ -80,7 +81,7 @@ mod tests {
             ..AloneFile::default()
         };
         add(&mut alone);
-        assert_eq!(alone.operators.len(), 36);
+        assert_eq!(alone.operators.len(), 43);
         let times = |name: &str| alone.operators[name].clone();
         for name in ["sum bf16", "max f32", "bitwise xor i64"] {
             assert_eq!(times(name).len(), 2);

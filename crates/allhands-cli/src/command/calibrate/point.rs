@@ -41,10 +41,16 @@ pub fn steady(points: &mut [Point]) {
 /// What takes the place of a time.
 fn among_neighbours(lengths: &[f64], times: &[f64], at: usize) -> f64 {
     const PAIRS: [[isize; 2]; 4] = [[-1, 1], [-2, 2], [-2, -1], [1, 2]];
+    /// Of the second shortest, so that no neighbour has a part in more than two lines.
+    const SECOND: [[isize; 2]; 4] = [[-1, 1], [-1, 2], [1, 3], [2, 3]];
     /// Of the longest, which has nothing behind it, and by which all longer ones go.
     const LAST: [[isize; 2]; 2] = [[-2, -1], [-3, -1]];
     let (here, is_last) = (times[at], at + 1 == times.len());
-    let pairs = if is_last { &LAST[..] } else { &PAIRS[..] };
+    let pairs = match at {
+        _ if is_last => &LAST[..],
+        1 => &SECOND,
+        _ => &PAIRS,
+    };
     let place = |offset| {
         let place = at.checked_add_signed(offset);
         place.filter(|place| *place < times.len())
@@ -128,7 +134,7 @@ mod tests {
         assert_eq!(steadied(&step), step);
         for wrong in [0.0, 0.4, 3.0] {
             let times: Vec<f64> = lengths.iter().map(|bytes| line(*bytes)).collect();
-            for at in [3, 5, 8] {
+            for at in [2, 3, 5, 8] {
                 let mut times = times.clone();
                 times[at] *= wrong;
                 let off = steadied(&times).into_iter().zip(&lengths);

@@ -74,6 +74,18 @@ pub fn place(record: &Measured) -> String {
             .iter()
             .map(|layout| format!("layout {layout}")),
     );
+    words.extend(
+        record
+            .element
+            .iter()
+            .map(|element| format!("type {element}")),
+    );
+    words.extend(
+        record
+            .operator
+            .iter()
+            .map(|operator| format!("operator {operator}")),
+    );
     words.extend((record.root > 0).then(|| format!("root {}", record.root)));
     words.extend(record.fresh.then(|| "new buffers".to_string()));
     words.join(", ")

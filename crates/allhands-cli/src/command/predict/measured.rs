@@ -108,6 +108,7 @@ pub fn of_runs(runs: Vec<Vec<Record>>) -> Vec<Cell> {
             record.algorithm.clone(),
             (record.ranks, record.bytes, record.root),
             record.layout.clone(),
+            (record.element.clone(), record.operator.clone()),
         );
         let place = *places.entry(key).or_insert(cells.len());
         let medians_us = match record.rounds_us.len() {
