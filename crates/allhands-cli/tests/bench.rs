@@ -272,7 +272,7 @@ fn elements_of_every_type_are_checked_and_combined_by_every_operator() {
     ] {
         for operator in operators {
             let bench = ["bench", "scan", "reduce-scatter", "alltoall", "-n", "3"];
-            let asked = ["--bytes", "8,4K", "--time", "1", "--layout", "uneven"];
+            let asked = ["--bytes", "8,4K", "--time", "1"];
             let elements = ["--type", element, "--operator", operator];
             let outputs = ["--json", "-", "--plots", plots];
             let said = printed(&[&bench[..], &asked, &elements, &outputs].concat());

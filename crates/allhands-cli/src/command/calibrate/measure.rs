@@ -2,7 +2,7 @@
 
 use super::bed::Bed;
 use super::point::{Point, steady};
-use super::reach::{PORT_BOUND_BYTES, Reach, TRAIN, question};
+use super::reach::{BURST_BYTES, PORT_BOUND_BYTES, Reach, TRAIN, question};
 use super::sample::Sample;
 use super::solve::{Apart, Terms};
 use crate::command::paired::median;
@@ -217,9 +217,10 @@ impl Lab<'_> {
             _ => self.further("butterfly", peer, [1, pairs], bytes)?[0] / 2.0,
         };
         let mut burst_us = None;
-        if others > 1 && bytes <= SHORT_BYTES {
+        if others > 1 && bytes <= BURST_BYTES {
             let [each_us, _] = self.further("burst", stride, [1, others], bytes)?;
-            burst_us = Some(each_us / f64::from((others + 1) * stride));
+            let ranks = (others + 1) * stride;
+            burst_us = Some(super::solve::burst_us(each_us, way_us, (ranks, others)));
         }
         let mut turns_us = None;
         if peers > 1 && !is_processors && bytes == PORT_BOUND_BYTES {

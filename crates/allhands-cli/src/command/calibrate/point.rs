@@ -48,7 +48,7 @@ fn among_neighbours(lengths: &[f64], times: &[f64], at: usize) -> f64 {
     let (here, is_last) = (times[at], at + 1 == times.len());
     let pairs = match at {
         _ if is_last => &LAST[..],
-        1 => &SECOND,
+        1 if times.len() > 4 => &SECOND,
         _ => &PAIRS,
     };
     let place = |offset| {

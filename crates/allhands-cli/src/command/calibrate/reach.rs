@@ -1,11 +1,12 @@
 //! The reach of a level: which ranks ask one another there, and what.
 
 use super::bed::Question;
-use super::measure::SHORT_BYTES;
 use allhands_core::call::Collective;
 
 /// Messages that have a port for longer than they are on their way otherwise, on most networks; one of the lengths that are measured.
 pub(super) const PORT_BOUND_BYTES: u64 = 64 << 10;
+/// Longer messages are not measured in bursts, in which ports have them for longer than what all share.
+pub(super) const BURST_BYTES: u64 = 4 << 10;
 /// The messages of the shorter train, and how many more the longer one has.
 pub(super) const TRAIN: [u32; 2] = [2, 6];
 
@@ -38,7 +39,7 @@ impl Reach {
         let burst = |many: u32| {
             let (stride, others) = self.bursts;
             let found = question(Collective::Alltoall, "burst", (Some(stride), many), bytes);
-            (others > 1 && bytes <= SHORT_BYTES).then_some(found)
+            (others > 1 && bytes <= BURST_BYTES).then_some(found)
         };
         let apart = |name, many: u32| {
             let many = if self.tells_apart(bytes) { many } else { 0 };

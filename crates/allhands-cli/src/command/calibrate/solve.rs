@@ -73,6 +73,24 @@ impl Terms {
     }
 }
 
+/// What a message has of what all share, at each end, where each of so many ranks sends to so many others at once, and one more for each rank
+/// takes `each_us`.
+///
+/// If all have been sent when the first one comes, the end waits for the sending of one more for each rank, and otherwise for both ends of these.
+/// Where that changes between the burst of one and that of many, the former ends when its last has come, by `ranks` parts and the way, and
+/// the latter when both ends of all are done, `2 · ranks · others` parts.
+pub fn burst_us(each_us: f64, way_us: f64, (ranks, others): (u32, u32)) -> f64 {
+    let (ranks, others) = (f64::from(ranks), f64::from(others));
+    let (one_end_us, both_ends_us) = (each_us / ranks, each_us / (2.0 * ranks));
+    if ranks * others * one_end_us <= way_us {
+        one_end_us
+    } else if ranks * both_ends_us >= way_us {
+        both_ends_us
+    } else {
+        ((others - 1.0) * each_us + way_us) / (ranks * (2.0 * others - 1.0) + 1.0)
+    }
+}
+
 /// How long it takes to wake a rank, one after another: what short messages share if each rank has one, where that is more
 /// than if each has many; otherwise 0, as none sleeps, or messages keep processors busy for longer.
 pub fn wake_us(all: &[Terms]) -> f64 {
@@ -87,14 +105,16 @@ pub fn wake_us(all: &[Terms]) -> f64 {
     }
 }
 
-/// How long the messages of each length have what all share, at each end, where it takes `wake_us` to wake a rank: of those that wake
-/// one for as long or longer nobody can tell, so they are taken to lie on lines between the others.
+/// How long the messages of each length have what all share, at each end, where it takes `wake_us` to wake a rank: as bursts show, in
+/// which all are awake, or if each rank has one. Of those that wake one for as long or longer nobody can tell then, so they are taken to lie
+/// on lines between the others.
 pub fn messages_us(lengths: &[u64], all: &[Terms], wake_us: f64) -> Vec<f64> {
     /// By so many times longer is it clearly the message that counts.
     const CLEARLY: f64 = 1.5;
     let known = |terms: &Terms| match terms.burst_us {
-        _ if wake_us == 0.0 || terms.shared_us > CLEARLY * wake_us => Some(terms.shared_us),
-        burst_us => Some(burst_us?.min(terms.shared_us)),
+        Some(burst_us) => Some(burst_us.min(terms.shared_us)),
+        None if wake_us == 0.0 => Some(terms.shared_us),
+        None => (terms.shared_us > CLEARLY * wake_us).then_some(terms.shared_us),
     };
     let found = lengths.iter().zip(all);
     let found = found.filter_map(|(bytes, terms)| Some((*bytes, known(terms)?)));
@@ -289,6 +309,29 @@ mod tests {
         assert!(!found([interleaved, None, turns, None]));
         assert!(!found([None, turns, turns, interleaved]));
         assert!(found([None, interleaved, turns, interleaved]));
+    }
+
+    #[test]
+    fn bursts_tell_what_is_shared_however_long_they_are() {
+        // The end of a burst of `many` for each of 13 ranks, of whom a message has 6 µs at each end.
+        let end_us = |way_us: f64, many: f64| {
+            let sent_us = 13.0 * many * 6.0;
+            let is_sent_before = sent_us <= way_us;
+            if is_sent_before {
+                sent_us + way_us - 6.0
+            } else {
+                2.0 * sent_us
+            }
+        };
+        for (way_us, others) in [(5000.0, 12), (500.0, 12), (500.0, 8), (20.0, 12), (20.0, 2)] {
+            let many = f64::from(others);
+            let each_us = (end_us(way_us, many) - end_us(way_us, 1.0)) / (many - 1.0);
+            let found_us = burst_us(each_us, way_us, (13, others));
+            assert!(
+                (found_us - 6.0).abs() < 0.1,
+                "{found_us} of {way_us}, {others}"
+            );
+        }
     }
 
     #[test]

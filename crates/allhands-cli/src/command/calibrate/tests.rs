@@ -206,7 +206,8 @@ fn a_slow_network_is_measured_in_the_time_that_there_is() {
             match findings.cut {
                 None => assert_eq!(longest, Some(1 << 20)),
                 Some((bytes, needed_s)) => {
-                    assert_eq!(longest, Some(bytes as usize));
+                    // What warms connections up may be longer.
+                    assert!(longest >= Some(bytes as usize));
                     assert!(needed_s > seconds, "{needed_s}");
                     // Who asks for that has all lengths.
                     let mut again = Slow::new(needed_s, latency_s, byte_s);

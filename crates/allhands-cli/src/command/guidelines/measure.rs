@@ -19,7 +19,8 @@ const MORE: f64 = 1.05;
 /// Rounds of both sides.
 const FEWEST_ROUNDS: usize = 4;
 const MOST_ROUNDS: usize = 10;
-/// What takes so many times as long in each of two rounds of one call is no violation, and is not measured any longer.
+/// What takes so many times as long in each of two rounds of one call is no violation, and is not measured any longer; nor is what these two
+/// rounds say so by their interval, as they do where calls are long and alike.
 const CLEARLY: f64 = 1.5;
 /// How many times its time one may take that is measured again.
 const AGAIN: u32 = 3;
@@ -115,12 +116,21 @@ fn both(
     among: &mut Among,
     budget: Duration,
 ) -> anyhow::Result<([Runner; 2], Ratio)> {
+    let begin = Instant::now();
     paired::rounds(&mut sides, among, (Duration::ZERO, 2, 2), Least::One)?;
     let is_clear = pairs(&sides).all(|(left, right)| CLEARLY * left < right);
-    if !paired::agreed(among, is_clear)? {
+    let is_certain = paired::ratio(pairs(&sides))?.most < MORE;
+    if !paired::agreed(among, is_clear || is_certain)? {
+        let calls = |least: Least, rounds: usize| (least.iterations() * rounds) as f64;
+        let three = calls(Least::Three, FEWEST_ROUNDS) / calls(Least::One, 2);
+        let has_time = begin.elapsed().mul_f64(three) <= budget;
+        let least = match paired::agreed(among, has_time)? {
+            true => Least::Three,
+            false => Least::One,
+        };
         sides.iter_mut().for_each(|side| side.rounds_us.clear());
         let rounds = (budget, FEWEST_ROUNDS, MOST_ROUNDS);
-        paired::rounds(&mut sides, among, rounds, Least::Three)?;
+        paired::rounds(&mut sides, among, rounds, least)?;
     }
     let ratio = paired::ratio(pairs(&sides))?;
     Ok((sides, ratio))

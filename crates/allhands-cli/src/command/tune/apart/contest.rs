@@ -16,14 +16,23 @@ use crate::command::bench::cell::{Among, By, Cell, Least};
 use crate::command::paired::{self, Ratio, Runner};
 use crate::{interrupt, names};
 use allhands::policy::Compared;
-use allhands_core::call::Collective;
+use allhands_core::call::{Call, Collective};
 use std::time::{Duration, Instant};
 
 /// What is forecast to take so many times as long as the best is not measured, nor what is not among so many, and how many times its share
-/// a place may take for that, if that is all for which there is time: the first that fits. Of short calls there are many: seven algorithms
+/// a place may take for that, by how many calls a round at least, if that is all for which there is time: the first that fits. Of short calls there are many: seven algorithms
 /// for the allgather of 8 bytes among eight hosts do the same on a network by its forecast, and the one that suited processors best came
 /// behind all of them.
-const NEAR: [(f64, usize, f64); 4] = [(2.0, 16, 0.5), (2.0, 8, 1.0), (1.3, 5, 2.0), (1.3, 2, 2.0)];
+const NEAR: [(f64, usize, f64, Least); 5] = [
+    (2.0, 16, 0.5, Least::Three),
+    (2.0, 8, 1.0, Least::Three),
+    (1.3, 5, 2.0, Least::Three),
+    (1.3, 2, 2.0, Least::Three),
+    // Long calls are more alike.
+    (1.3, 2, 2.0, Least::One),
+];
+/// Pieces that are no shorter are worth being tried.
+const FINER_LEAST_BYTES: usize = 8 << 10;
 /// What is faster by less than this part is as fast.
 const MORE: f64 = 0.97;
 const HEATS: usize = 4;
@@ -32,8 +41,6 @@ const FEWEST_FINAL_ROUNDS: usize = 4;
 const TELLING_ROUNDS: usize = 6;
 /// So many of all finals fit into the time.
 const FINAL_ROUNDS: usize = 16;
-/// Calls of a round: those that warm up, and a median of three.
-const CALLS: f64 = 5.0;
 
 /// What contends for a place.
 pub(super) struct Contest {
@@ -41,6 +48,8 @@ pub(super) struct Contest {
     /// The forecast's choice, and what is forecast to be near it; as many runners, or none where nothing is measured.
     all: Vec<Compared>,
     runners: Vec<Runner>,
+    /// The calls of a round.
+    least: Least,
     /// Who meets the choice in the final, if anyone was faster.
     rival: Option<usize>,
     /// The choice and its rival there.
@@ -69,10 +78,13 @@ impl Contest {
         let Some(chosen) = compared.iter().find(|compared| compared.chosen) else {
             return Ok(None);
         };
+        let finer = finer((collective, bytes), chosen, among.comm.size() as u32);
         let (mut all, mut is_worth_it) = (Vec::new(), false);
-        for (near, most, patience) in NEAR {
-            all = proposed((compared, chosen), (near, most));
-            let is_short = least_s(&all) <= patience * share.as_secs_f64();
+        let mut calls = Least::Three;
+        for (near, most, patience, least) in NEAR {
+            all = proposed((compared, chosen, finer.as_ref()), (near, most));
+            calls = least;
+            let is_short = least_s(&all, least) <= patience * share.as_secs_f64();
             is_worth_it = paired::agreed(among, all.len() > 1 && is_short)?;
             if is_worth_it {
                 break;
@@ -92,6 +104,7 @@ impl Contest {
             bytes,
             all: all.into_iter().cloned().collect(),
             runners,
+            least: calls,
             rival: None,
             last: Vec::new(),
             nearby: Vec::new(),
@@ -198,7 +211,7 @@ pub(super) fn hold(
     let share = time / 2 / held.len().max(1) as u32;
     for _ in 0..HEATS {
         for contest in &mut held {
-            let each = (share / HEATS as u32, Least::Three);
+            let each = (share / HEATS as u32, contest.least);
             paired::round(&mut contest.runners, among, each)?;
         }
         if !paired::agreed(among, !interrupt::is_asked())? {
@@ -216,7 +229,7 @@ pub(super) fn hold(
             break;
         }
         for contest in &mut held {
-            let each = (share / FINAL_ROUNDS as u32, Least::Three);
+            let each = (share / FINAL_ROUNDS as u32, contest.least);
             paired::round(&mut contest.last, among, each)?;
         }
         if !paired::agreed(among, !interrupt::is_asked())? {
@@ -247,19 +260,46 @@ pub(super) fn compare_nearby(contests: &mut [Contest]) {
 }
 
 /// How many seconds the heats of all of these take at least.
-fn least_s(all: &[&Compared]) -> f64 {
+fn least_s(all: &[&Compared], least: Least) -> f64 {
     let one_ns: f64 = all.iter().map(|one| one.time_ns).sum();
-    one_ns * 1e-9 * CALLS * HEATS as f64
+    one_ns * 1e-9 * (least.iterations() * HEATS) as f64
 }
 
-/// What deserves measuring: the forecast's choice, its algorithm as it is by itself, and the best setting of each other algorithm that is near
+/// The choice in twice as many segments, if these are long. The forecast has each message keep processors for what it takes while all ranks
+/// send, which are fewer in a chain: a scan of 1 MB among thirteen hosts that share two took 57 ms in 64, as forecast, and two of 512 KB took 54.
+fn finer(
+    (collective, bytes): (Collective, usize),
+    chosen: &Compared,
+    ranks: u32,
+) -> Option<Compared> {
+    let mut finer = None;
+    let each = chosen.parameters.split(',').map(|one| {
+        let segments = one.strip_prefix("segments=");
+        let Some(many) = segments.and_then(|many| many.parse::<usize>().ok()) else {
+            return one.to_string();
+        };
+        finer = (many > 1 && bytes / (2 * many) >= FINER_LEAST_BYTES).then_some(2 * many);
+        format!("segments={}", 2 * many)
+    });
+    let parameters = each.collect::<Vec<_>>().join(",");
+    finer?;
+    let (algorithm, _) = names::algorithm(collective, chosen.algorithm).ok()?;
+    let shape = algorithm.shape(Call::new(collective, ranks), &parameters);
+    shape.ok().map(|_| Compared {
+        parameters,
+        chosen: false,
+        ..chosen.clone()
+    })
+}
+
+/// What deserves measuring: the forecast's choice, finer if that may do, its algorithm as it is by itself, and the best setting of each other algorithm that is near
 /// it; others of their settings mostly do the same. More segments save time on the network and take it from processors: exscan of 32 KB
 /// among eight hosts that share two took 9.0 ms by all-pairs in two segments, and 4.5 in one.
 fn proposed<'a>(
-    (compared, chosen): (&'a [Compared], &'a Compared),
+    (compared, chosen, finer): (&'a [Compared], &'a Compared, Option<&'a Compared>),
     (near, most): (f64, usize),
 ) -> Vec<&'a Compared> {
-    let mut all = vec![chosen];
+    let mut all: Vec<&Compared> = std::iter::once(chosen).chain(finer).collect();
     for other in compared {
         let is_near = other.cost_ns <= near * chosen.cost_ns;
         let is_plain = other.algorithm == chosen.algorithm && other.parameters.is_empty();
@@ -299,7 +339,7 @@ mod tests {
         ];
         all[0].chosen = true;
         let named = |near| -> Vec<String> {
-            let proposed = proposed((&all, &all[0]), near);
+            let proposed = proposed((&all, &all[0], None), near);
             let name = |one: &&Compared| format!("{}:{}", one.algorithm, one.parameters);
             proposed.iter().map(name).collect()
         };
@@ -313,7 +353,23 @@ mod tests {
     fn a_choice_that_is_plain_is_measured_once() {
         let mut all = [compared("ring", "", 100.0), compared("direct", "", 101.0)];
         all[0].chosen = true;
-        assert_eq!(proposed((&all, &all[0]), (1.5, 8)).len(), 2);
+        assert_eq!(proposed((&all, &all[0], None), (1.5, 8)).len(), 2);
+    }
+
+    #[test]
+    fn long_segments_are_tried_finer() {
+        let scan = |parameters: &str, bytes| {
+            let chosen = compared("linear", parameters, 100.0);
+            finer((Collective::Scan, bytes), &chosen, 13).map(|finer| finer.parameters)
+        };
+        assert_eq!(scan("segments=64", 1 << 20).unwrap(), "segments=128");
+        assert_eq!(scan("segments=64", 512 << 10), None);
+        assert_eq!(scan("segments=1", 1 << 20), None);
+        assert_eq!(scan("", 1 << 20), None);
+        let [one, other] = ["segments=64", "segments=128"].map(|it| compared("linear", it, 9.0));
+        let all = [one, compared("direct", "", 9.5)];
+        let proposed = proposed((&all, &all[0], Some(&other)), (1.3, 2));
+        assert_eq!(proposed, [&all[0], &other]);
     }
 
     fn runner(rounds_us: &[f64]) -> Runner {
@@ -332,6 +388,7 @@ mod tests {
                 .map(|it| compared(it, "", 1.0))
                 .into(),
             runners: heats.map(runner).into(),
+            least: Least::Three,
             rival: None,
             last: Vec::new(),
             nearby: Vec::new(),
@@ -373,6 +430,7 @@ mod tests {
                 .map(|it| compared(it, "", 1.0))
                 .into(),
             runners: vec![runner(&[5.0]), runner(&[4.0]), runner(&[4.0])],
+            least: Least::Three,
             rival: Some(rival),
             last: unclear.map(runner).into(),
             nearby: Vec::new(),
@@ -396,6 +454,7 @@ mod tests {
             bytes: 8,
             all: vec![compared("ring", "", 1.0), compared("direct", "", 1.1)],
             runners: Vec::new(),
+            least: Least::Three,
             rival: None,
             last: Vec::new(),
             nearby: Vec::new(),
