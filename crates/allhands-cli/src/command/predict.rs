@@ -53,7 +53,7 @@ use without::{Gap, Without};
 /// of the whole model, of each that is left out, and of both; which are the largest is said of what is asked for.
 ///
 /// Keys of --json: collective, algorithm, machine, version, ranks, bytes, predicted_us; with --measured or --compare also
-/// measured_us, uncertain (a part of it) and error; with --without or --gap also whole_us, the whole model's prediction, and,
+/// measured_us, uncertain (a part of it) and error; type and operator, where they are not the usual ones; with --without or --gap also whole_us, the whole model's prediction, and,
 /// where it was measured, whole_error.
 ///
 /// Exit status 2 when the arguments are wrong.
@@ -164,6 +164,11 @@ struct Record {
     uncertain: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<f64>,
+    /// The type of the elements and the operator, if they are not the usual ones.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    element: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operator: Option<String>,
     /// What the whole model predicts, where a part of it is left out, and its error.
     #[serde(skip_serializing_if = "Option::is_none")]
     whole_us: Option<f64>,
@@ -210,7 +215,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let (whole, machine) = (combining(&whole, names)?, combining(&machine, names)?);
             let beside = arguments.left_out().is_any().then_some(&whole);
             let machines = (&machine, beside);
-            let records = all(&arguments.collectives, machines, (&ranks, bytes))?;
+            let mut records = all(&arguments.collectives, machines, (&ranks, bytes))?;
+            for record in &mut records {
+                record.element.clone_from(&arguments.element);
+                record.operator.clone_from(&arguments.operator);
+            }
             print(&mut out, &records)?;
             if let Some(file) = &arguments.table {
                 table::write(file, &machine, &records)?;
@@ -361,6 +370,8 @@ fn record(
         measured_us: None,
         uncertain: None,
         error: None,
+        element: None,
+        operator: None,
         whole_us: None,
         whole_error: None,
         damages: Vec::new(),

@@ -167,13 +167,10 @@ impl Elements {
 
     /// A rank's buffers.
     pub fn buffers(self, cell: &Cell, rank: usize, ranks: usize) -> Box<dyn Buffers> {
-        let kind = KINDS.iter().find(|kind| kind.elements == self);
-        let make = kind.map_or(
-            // Only the table's own are ever made.
-            KINDS[0].make,
-            |kind| kind.make,
-        );
-        make(cell, rank, ranks)
+        let found = KINDS.iter().find(|kind| kind.elements == self);
+        // There are no others: they come from the table, of which the first are the usual ones.
+        let kind = found.unwrap_or(&KINDS[0]);
+        (kind.make)(cell, rank, ranks)
     }
 }
 

@@ -98,6 +98,8 @@ pub fn compared(
             measured_us: Some(cell.median_us),
             uncertain: Some(measured.uncertain()),
             error: Some(error(us)),
+            element: cell.element.as_deref().map(str::to_string),
+            operator: cell.operator.as_deref().map(str::to_string),
             whole_us,
             whole_error: whole_us.map(error),
             damages: variants

@@ -95,6 +95,11 @@ impl Team {
         }
     }
 
+    /// Has ranks started anew for what is asked next.
+    pub fn start_anew(&mut self) {
+        self.processes = None;
+    }
+
     fn processes(&mut self, ranks: u32) -> anyhow::Result<&mut Processes> {
         let others = self.processes.take().filter(|p| p.ranks == ranks);
         let processes = others.map_or_else(|| Processes::start(ranks), Ok)?;
