@@ -14,7 +14,7 @@ mod waits;
 
 use allhands::launch::{MAX_RANKS, Nodes, Roll, Segment};
 use anyhow::Context;
-pub use binding::Binding;
+pub use binding::{Bind, Binding};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

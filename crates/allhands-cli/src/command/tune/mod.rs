@@ -186,8 +186,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         env!("CARGO_PKG_VERSION"),
         arguments.time
     )?;
+    let bind = arguments.team.binding.bind.clone();
+    let ranks = contests.iter().map(|contest| contest.ranks);
+    let mut team = Team::new(arguments.team.transport, bind, ranks)?;
     interrupt::ask_first();
-    let mut team = Team::new(arguments.team.transport);
     let (start, many) = (Instant::now(), contests.len() as f64);
     let races = budget.mul_f64(many / (many + finals::PART * all.len() as f64).max(1.0));
     let (done, wrong) = contend_all(&contests, races, (&mut team, &mut store), &mut out)?;

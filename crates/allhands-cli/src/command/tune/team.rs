@@ -7,6 +7,7 @@
 
 use crate::command::bench::cell::{self, Among, Cell, Least, Record};
 use crate::command::bench::team::Transport;
+use crate::command::run::Bind;
 use crate::{interrupt, names};
 use allhands::{Communicator, launch};
 use anyhow::Context;
@@ -45,6 +46,7 @@ impl Request {
 /// The ranks; processes are started when they are first asked, and anew for another number of them or when they failed.
 pub struct Team {
     transport: Transport,
+    bind: Bind,
     processes: Option<Processes>,
 }
 
@@ -57,11 +59,23 @@ struct Processes {
 }
 
 impl Team {
-    pub fn new(transport: Transport) -> Team {
-        Team {
-            transport,
-            processes: None,
+    /// Teams of so many ranks, which are bound to cpus like this if they are processes.
+    ///
+    /// # Errors
+    /// When so many cannot be bound like this.
+    pub fn new(
+        transport: Transport,
+        bind: Bind,
+        mut ranks: impl Iterator<Item = u32>,
+    ) -> anyhow::Result<Team> {
+        if transport.is_processes() {
+            ranks.try_for_each(|ranks| bind.cpus(ranks).map(drop))?;
         }
+        Ok(Team {
+            transport,
+            bind,
+            processes: None,
+        })
     }
 
     /// What is measured of a candidate.
@@ -102,16 +116,17 @@ impl Team {
 
     fn processes(&mut self, ranks: u32) -> anyhow::Result<&mut Processes> {
         let others = self.processes.take().filter(|p| p.ranks == ranks);
-        let processes = others.map_or_else(|| Processes::start(ranks), Ok)?;
+        let processes = others.map_or_else(|| Processes::start(ranks, &self.bind), Ok)?;
         Ok(self.processes.insert(processes))
     }
 }
 
 impl Processes {
-    fn start(ranks: u32) -> anyhow::Result<Processes> {
+    fn start(ranks: u32, bind: &Bind) -> anyhow::Result<Processes> {
         let program = std::env::current_exe().context("cannot find the program itself")?;
         let mut child = Command::new(&program)
-            .args(["run", "-n", &ranks.to_string(), "--"])
+            .args(["run", "-n", &ranks.to_string()])
+            .args([&format!("--bind={bind}"), "--"])
             .arg(&program)
             .arg("tune")
             .env(MEMBER, "1")
