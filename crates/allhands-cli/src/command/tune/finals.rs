@@ -6,8 +6,8 @@
 //! ```
 //!
 //! What disturbs the machine for some seconds hits one round of each place here, and all of one in its race; and a race takes the least of
-//! a candidate's times, which is not what one that is fast now and then takes mostly. Each round's ranks are started anew: where their memory
-//! lies then decides much (an exscan of 1 MB among eight ranks by all-pairs took 520 µs after one start, and 690 to 800 after three others).
+//! a candidate's times, which is not what one that is fast now and then takes mostly. Each round's ranks are started anew, as
+//! times differ from start to start (an exscan of 1 MB among eight ranks by all-pairs took 520 µs after one start, and 690 to 800 after three others).
 
 use super::race::MARGIN;
 use super::store::Store;
