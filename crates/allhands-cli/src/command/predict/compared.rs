@@ -47,8 +47,16 @@ fn of_measured(machine: &Machine, cell: &Measured) -> anyhow::Result<Option<(Cal
 /// has blocks of different lengths, which no model has, is not predicted.
 pub fn beside(machine: Option<&Machine>, cell: &Measured) -> anyhow::Result<Cell> {
     let collective = names::collective(&cell.collective);
+    let reduces = collective.as_ref().is_ok_and(|of| of.reduces());
     let is_known = collective.is_ok_and(|of| names::algorithm(of, &cell.algorithm).is_ok());
-    let machine = machine.filter(|_| is_known && cell.layout.is_none());
+    let is_typed = reduces && (cell.operator.is_some() || cell.element.is_some());
+    let names = (
+        cell.operator.as_deref(),
+        cell.element.as_deref().or(Some("u64")),
+    );
+    // A machine's file may not have what is combined.
+    let combines = |machine: &Machine| !is_typed || combining(machine, names).is_ok();
+    let machine = machine.filter(|it| is_known && cell.layout.is_none() && combines(it));
     let predicted = machine
         .map(|machine| of_measured(machine, cell))
         .transpose()?;
